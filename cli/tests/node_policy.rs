@@ -361,3 +361,33 @@ fn sb1_the_sandbox_command_shows_each_tier_and_what_is_missing() {
         .gsv(["node", "sandbox", "--profile", "everything"])
         .failed(2);
 }
+
+#[test]
+fn sb22_the_tested_folder_is_that_of_this_machines_node_and_is_named() {
+    let machine = Machine::new();
+    let sandbox = |more: &[&str]| {
+        let mut command = machine.home.command();
+        command
+            .current_dir(machine.home.root())
+            .args(["node", "sandbox", "--json"]);
+        command.args(more).output().unwrap()
+    };
+    // The current folder has GSV's own folders, and no node was started yet.
+    let refused = sandbox(&[]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("GSV's own files") && said.contains("gsv node sandbox --workspace DIR"),
+        "{said}"
+    );
+    let (node, connection) = machine.start();
+    end(node, connection);
+    let tested = |more: &[&str]| -> Value {
+        let shown: Value = serde_json::from_slice(&sandbox(more).stdout).unwrap();
+        shown["workspace"].clone()
+    };
+    let real = |folder: &str| json!(fs::canonicalize(machine.home.root().join(folder)).unwrap());
+    assert_eq!(tested(&[]), real("work"));
+    fs::create_dir_all(machine.home.root().join("other")).unwrap();
+    assert_eq!(tested(&["--workspace", "other"]), real("other"));
+}

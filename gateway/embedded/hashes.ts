@@ -1,4 +1,6 @@
 /** Checksums of objects, made while their bytes pass. */
+import { pieces } from "../../protocol/runtime/pause.ts";
+import { countForCollection } from "./collector.ts";
 import { CODE, HASHES, R2Failure, toHex, type Checksums, type HashName } from "./wire.ts";
 
 export class Hashes {
@@ -34,4 +36,57 @@ export function verified(actual: Checksums, expected: Checksums): Checksums {
     }
   }
   return actual;
+}
+
+/** What is computed of an object: always md5, its etag. */
+export const wantedOf = (expected: Checksums): readonly HashName[] => [
+  "md5",
+  ...HASHES.map(({ name }) => name).filter((name) => name !== "md5" && expected[name] !== undefined),
+];
+
+/** A sixteenth of what the engine lets add up. */
+const WRITE_COUNTS_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Passes `body` to `write` while its checksums are made. Rejects when they are not the expected ones; `write` has then failed. `buffers`: of a
+ * stream that has ended; after a success they have what this one has used.
+ */
+export async function streamVerified(
+  write: (whole: ReadableStream<Uint8Array>) => Promise<void>,
+  body: ReadableStream<Uint8Array>,
+  bytes: number,
+  expected: Checksums,
+  buffers: ArrayBuffer[] = [],
+): Promise<Checksums> {
+  const hashes = new Hashes(wantedOf(expected));
+  let checksums: Checksums = {};
+  let failed: unknown;
+  countForCollection(WRITE_COUNTS_BYTES);
+  const fixed = new FixedLengthStream(bytes);
+  const copying = (async () => {
+    const writer = fixed.writable.getWriter();
+    try {
+      // The last piece waits until the whole is verified: the service has then never seen the end of a wrong body.
+      let last: Uint8Array | undefined;
+      for await (const piece of pieces(body, buffers)) {
+        await hashes.write(piece);
+        if (last !== undefined) await writer.write(last);
+        last = piece;
+      }
+      checksums = verified(await hashes.end(), expected);
+      if (last !== undefined) await writer.write(last);
+      await writer.close();
+    } catch (error) {
+      failed = error;
+      await writer.abort(error).catch(() => undefined);
+    }
+  })();
+  try {
+    await write(fixed.readable);
+    await copying;
+  } catch (error) {
+    await copying;
+    throw failed instanceof R2Failure ? failed : error;
+  }
+  return checksums;
 }

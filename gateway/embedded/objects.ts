@@ -7,20 +7,20 @@
  * which of both happened. So an etag never stands for other bytes than its own.
  */
 import { pieces } from "../../protocol/runtime/pause.ts";
-import { countForCollection } from "./collector.ts";
 import { conditionsHold } from "./conditions.ts";
 import { sameFile, type Disk, type FileStat } from "./disk.ts";
-import { Hashes, hashBytes, verified } from "./hashes.ts";
+import { Hashes, hashBytes, streamVerified, verified, wantedOf } from "./hashes.ts";
 import { keyToNames } from "./keys.ts";
+import { Queues } from "./queues.ts";
 import type { Intent, Row, Rows } from "./rows.ts";
+import type { Store } from "./store.ts";
+import { type Found, keysIn } from "./walk.ts";
 import { BUFFER_BYTES, CODE, HASHES, R2Failure, readExactly, type Checksums, type HashName, type PutRequest } from "./wire.ts";
 
-/** A sixteenth of what the engine lets add up. */
-const WRITE_COUNTS_BYTES = 4 * 1024 * 1024;
 /** Pairs of buffers that are kept: one for a part that is stored, and one for a file that is joined. */
 const MAX_BUFFERS = 2;
 /** A reader that meets a file in the middle of being replaced looks again this often. */
-export const MAX_LOOKS = 5;
+const MAX_LOOKS = 5;
 
 /**
  * Nothing changes such a file, and keeps its size, within the second in which it was stored: its row is believed at once. To read it again
@@ -28,10 +28,10 @@ export const MAX_LOOKS = 5;
  */
 const LARGE_BYTES = 8 * 1024 * 1024;
 
-export class Objects {
+export class Objects implements Store {
   readonly #rows: Rows;
   readonly #disk: Disk;
-  readonly #queues = new Map<string, Promise<unknown>>();
+  readonly #queues = new Queues();
   /** Of streams that have ended: what waits for the collector would add up to more than the copy of a large file may take. */
   readonly #buffers: ArrayBuffer[][] = [];
 
@@ -48,6 +48,15 @@ export class Objects {
   many(keys: readonly string[]): Promise<(Row | undefined)[]> {
     const rows = this.#settledRows(keys);
     return Promise.all(keys.map((key) => this.#listed(key, rows.get(key))));
+  }
+  async open(row: Row, range?: { offset: number; length: number }): Promise<ReadableStream<Uint8Array> | null> {
+    const file = await this.#disk.open(keyToNames(row.key), range);
+    if (file !== null && sameFile(file, row)) return file.body;
+    await file?.body.cancel();
+    return null;
+  }
+  keys(prefix: string, after: string): AsyncGenerator<Found, void, string | undefined> {
+    return keysIn(this.#disk, prefix, after);
   }
   put(request: PutRequest, body: ReadableStream<Uint8Array>, bytes: number): Promise<Row> {
     return this.#alone(request.key, () => this.#put(request, body, bytes));
@@ -92,10 +101,7 @@ export class Objects {
       if (look === "blocked") throw new R2Failure(400, CODE.invalidKey, "A file or link is where this key needs a folder.");
     }
     // Small objects are checked before anything is touched; large ones while they stream, before the file takes their place.
-    const wanted: readonly HashName[] = [
-      "md5",
-      ...HASHES.map(({ name }) => name).filter((name) => name !== "md5" && request.expected[name] !== undefined),
-    ];
+    const wanted = wantedOf(request.expected);
     const small = bytes <= BUFFER_BYTES ? await readExactly(body, bytes) : null;
     let checksums: Checksums = small === null ? {} : verified(await hashBytes(small, wanted), request.expected);
 
@@ -111,7 +117,11 @@ export class Objects {
     this.#rows.intend(intent);
     try {
       if (small !== null) await this.#disk.write(names, small);
-      else checksums = await this.#stream(names, body, bytes, wanted, request.expected);
+      else {
+        const buffers = this.#buffers.pop() ?? [];
+        checksums = await streamVerified((whole) => this.#disk.write(names, whole), body, bytes, request.expected, buffers);
+        this.#keepBuffers(buffers);
+      }
     } catch (error) {
       await this.#resolveIntent(key);
       throw error;
@@ -127,48 +137,6 @@ export class Objects {
     const row: Row = { ...intent, size: bytes, etag: md5, checksums, mtime: stat.mtime, checkedAt: known };
     this.#rows.save(row);
     return row;
-  }
-
-  async #stream(
-    names: readonly string[],
-    body: ReadableStream<Uint8Array>,
-    bytes: number,
-    wanted: readonly HashName[],
-    expected: Checksums,
-  ): Promise<Checksums> {
-    const hashes = new Hashes(wanted);
-    let checksums: Checksums = {};
-    let failed: unknown;
-    countForCollection(WRITE_COUNTS_BYTES);
-    const fixed = new FixedLengthStream(bytes);
-    const buffers = this.#buffers.pop() ?? [];
-    const copying = (async () => {
-      const writer = fixed.writable.getWriter();
-      try {
-        // The last piece waits until the whole is verified: the disk service has then never seen the end of a wrong body.
-        let last: Uint8Array | undefined;
-        for await (const piece of pieces(body, buffers)) {
-          await hashes.write(piece);
-          if (last !== undefined) await writer.write(last);
-          last = piece;
-        }
-        checksums = verified(await hashes.end(), expected);
-        if (last !== undefined) await writer.write(last);
-        await writer.close();
-      } catch (error) {
-        failed = error;
-        await writer.abort(error).catch(() => undefined);
-      }
-    })();
-    try {
-      await this.#disk.write(names, fixed.readable);
-      await copying;
-      this.#keepBuffers(buffers);
-    } catch (error) {
-      await copying;
-      throw failed instanceof R2Failure ? failed : error;
-    }
-    return checksums;
   }
 
   // ---------------------------------------------------------------- files and rows
@@ -261,14 +229,8 @@ export class Objects {
   }
 
   /** One at a time for each key, in order. */
-  async #alone<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const turn = (this.#queues.get(key) ?? Promise.resolve()).then(work, work);
-    this.#queues.set(key, turn);
-    try {
-      return await turn;
-    } finally {
-      if (this.#queues.get(key) === turn) this.#queues.delete(key);
-    }
+  #alone<T>(key: string, work: () => Promise<T>): Promise<T> {
+    return this.#queues.alone(key, work);
   }
 }
 

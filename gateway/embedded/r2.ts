@@ -1,20 +1,22 @@
 /**
  * An R2 bucket on this machine: the service behind workerd's `r2Bucket` binding. Objects are plain files, so that a person can
- * read and edit their agent's workspace; what a file can't say (etag, metadata, checksums) is in a table beside it.
+ * read and edit their agent's workspace; what a file can't say (etag, metadata, checksums) is in a table beside it. The machines of a
+ * cluster have no folder in common, so its objects are in the bucket that it shares.
  *
  * Not here: multipart uploads, storage classes, customer keys; a key that needs a folder where a file is (`a` and `a/b`).
  * Links are never followed: they could lead out of the workspace.
  *
- * Configuration (see README.md beside this): bindings NS (this class) and FS (disk service, writable).
+ * Configuration (see README.md beside this): bindings NS (this class) and FS (disk service, writable; `SHARED`: a cluster's bucket).
  */
 import { DurableObject } from "cloudflare:workers";
 import { countForCollection } from "./collector.ts";
 import { conditionsHold, parseRangeHeader, resolveRange } from "./conditions.ts";
-import { Disk, sameFile } from "./disk.ts";
-import { keyProblem, keyToNames } from "./keys.ts";
-import { MAX_LOOKS, Objects } from "./objects.ts";
+import { Disk } from "./disk.ts";
+import { keyProblem } from "./keys.ts";
+import { Objects } from "./objects.ts";
 import { type Row, Rows } from "./rows.ts";
-import { keysIn } from "./walk.ts";
+import { SharedObjects } from "./shared.ts";
+import type { Store } from "./store.ts";
 import {
   BUFFER_BYTES,
   CODE,
@@ -34,7 +36,11 @@ import {
 interface Env {
   readonly NS: DurableObjectNamespace;
   readonly FS: Fetcher;
+  /** "1": FS is a bucket of a cluster. */
+  readonly SHARED?: string;
 }
+/** A reader that meets an object in the middle of being replaced looks again this often. */
+const MAX_LOOKS = 5;
 /** The runtime takes at most 1 MiB of metadata; a page of a list ends well before. */
 const PAGE_CHARS = 256 * 1024;
 const PARALLEL_STATS = 64;
@@ -42,13 +48,12 @@ const PARALLEL_STATS = 64;
 const READ_BUFFER_BYTES = 64 * 1024;
 
 export class R2 extends DurableObject<Env> {
-  readonly #disk: Disk;
-  readonly #objects: Objects;
+  readonly #objects: Store;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    this.#disk = new Disk(env.FS);
-    this.#objects = new Objects(new Rows(ctx.storage), this.#disk);
+    const rows = new Rows(ctx.storage);
+    this.#objects = env.SHARED === "1" ? new SharedObjects(rows, ctx.storage, env.FS) : new Objects(rows, new Disk(env.FS));
   }
 
   override async fetch(request: Request): Promise<Response> {
@@ -63,7 +68,7 @@ export class R2 extends DurableObject<Env> {
         new R2Failure(
           500,
           CODE.internal,
-          "The workspace folder could not be read or written. Is the disk full, or the folder not writable?",
+          "The agent's files could not be read or written. Is the disk full, the folder not writable, or the cluster's bucket not reachable?",
         ),
       );
     }
@@ -87,12 +92,11 @@ export class R2 extends DurableObject<Env> {
       const bytes = range?.length ?? row.size;
       if (bytes === 0) return answer(json, new Uint8Array());
 
-      const file = await this.#disk.open(keyToNames(request.key), range);
-      if (file !== null && sameFile(file, row)) {
+      const body = await this.#objects.open(row, range);
+      if (body !== null) {
         if (bytes > READ_BUFFER_BYTES) countForCollection(BUFFER_BYTES);
-        return answer(json, bytes <= READ_BUFFER_BYTES ? new Uint8Array(await new Response(file.body).arrayBuffer()) : file.body, bytes);
+        return answer(json, bytes <= READ_BUFFER_BYTES ? new Uint8Array(await new Response(body).arrayBuffer()) : body, bytes);
       }
-      await file?.body.cancel();
       if (look === MAX_LOOKS) throw new R2Failure(503, CODE.internal, "The file keeps changing. Try again.");
     }
   }
@@ -106,7 +110,7 @@ export class R2 extends DurableObject<Env> {
   async #list(request: ListRequest): Promise<Response> {
     const objects: Record<string, unknown>[] = [];
     const prefixes: string[] = [];
-    const walk = keysIn(this.#disk, request.prefix, request.after);
+    const walk = this.#objects.keys(request.prefix, request.after);
     let chars = 0;
     let last = request.after;
     let truncated = false;
@@ -183,5 +187,9 @@ export class R2 extends DurableObject<Env> {
 }
 
 export default {
-  fetch: (request: Request, env: Env): Promise<Response> => env.NS.getByName("gsv-storage").fetch(request),
+  async fetch(request: Request, env: Env): Promise<Response> {
+    const bucket = (): Promise<Response> => env.NS.getByName("gsv-storage").fetch(request);
+    // In a cluster, a request to a machine that is lost fails when the machine's lease has ended. A read finds the object elsewhere then.
+    return env.SHARED === "1" && request.method === "GET" ? bucket().catch(bucket) : bucket();
+  },
 };

@@ -71,6 +71,13 @@ export class Rows {
       .toArray()
       .map(rowOf);
   }
+  /** Keys from `prefix` on that are greater than `after`, in order. */
+  keys(prefix: string, after: string, most: number): string[] {
+    return this.#sql
+      .exec<{ key: string }>("SELECT key FROM objects WHERE key >= ? AND key > ? ORDER BY key LIMIT ?", prefix, after, most)
+      .toArray()
+      .map(({ key }) => key);
+  }
   save(row: Row): void {
     this.#storage.transactionSync(() => {
       this.forgetIntent(row.key);

@@ -42,6 +42,8 @@ export const LIMITS = {
   channelFiles: 256,
   /** Bytes of these files. */
   channelFilesBytes: 1073741824,
+  /** How long the gateway's word counts that a message of an agent may leave a channel: long enough for one that is sent at once. */
+  channelWordMs: 2000,
   /** Requests a minute from one client connection. */
   clientFramesPerMinute: 600,
   /** Model calls of one compaction; the remaining messages are archived without a summary, with a note. */

@@ -274,11 +274,11 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "a5f4261a1fd824cd";
+export const PROTOCOL_FINGERPRINT = "aee949b814fba38b";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
-/** What a token must grant. */
+/** What the token of a client must grant; a method that no client calls has its caller here. */
 export type Scope = "admin" | "channel" | "chat" | "node" | "operate" | "read";
 
 /**
@@ -1621,7 +1621,7 @@ export const METHODS = {
     params: "TransferAcceptParams",
     result: "TransferAcceptResult",
     callers: ["client", "node"],
-    scope: "node",
+    scope: "operate",
     audit: "none",
     errors: ["transfer.unknown"],
     deferred: false,
@@ -1632,7 +1632,7 @@ export const METHODS = {
     params: "TransferAckParams",
     result: "TransferAckResult",
     callers: ["client", "node"],
-    scope: "node",
+    scope: "operate",
     audit: "none",
     errors: ["transfer.unknown"],
     deferred: false,
@@ -1654,7 +1654,7 @@ export const METHODS = {
     params: "TransferCompleteParams",
     result: "TransferCompleteResult",
     callers: ["client", "node"],
-    scope: "node",
+    scope: "operate",
     audit: "none",
     errors: ["transfer.unknown"],
     deferred: false,
@@ -1676,7 +1676,7 @@ export const METHODS = {
     params: "TransferDoneParams",
     result: "TransferDoneResult",
     callers: ["client", "node"],
-    scope: "node",
+    scope: "operate",
     audit: "none",
     errors: ["transfer.unknown"],
     deferred: false,
@@ -1698,7 +1698,7 @@ export const METHODS = {
     params: "TransferMetaParams",
     result: "TransferMetaResult",
     callers: ["client", "node"],
-    scope: "node",
+    scope: "operate",
     audit: "none",
     errors: ["transfer.unknown"],
     deferred: false,

@@ -388,7 +388,7 @@ method("config.set", {
   result: {
     ok: t.literal(true),
     path: t.string(512),
-    /** What the new value does not do at present, such as a rule for a machine that is not known. */
+    /** What the new value does not do now, such as a rule for a machine that is not known. */
     warnings: t.optional(t.array(t.string(1024), 64)),
   },
   callers: ["client"],

@@ -20,7 +20,10 @@ export interface NamedSchema {
 
 /** The mode of an authenticated connection. `admin` tokens connect as client or node. */
 export type Caller = "client" | "node" | "channel";
-/** What a token must grant. `read` and `chat` and `admin` are for clients; `node` and `channel` follow from the caller kind. */
+/**
+ * What the token of a client must grant. What nodes and channels may call follows from `callers`; a method that no client calls has its
+ * caller as its scope.
+ */
 export type Scope = "read" | "chat" | "operate" | "admin" | "node" | "channel";
 
 /**

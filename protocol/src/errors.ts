@@ -1176,3 +1176,35 @@ row(
   "Another computer may answer in its place. If the gateway has a new certificate, make an invitation on its machine with `gsv invite node` or `gsv invite client`, and join again.",
 );
 row("link.bad_answer", { code: 608, blame: "peer", http: 502, exit: 1 }, "The gateway's answer is not valid.", UPDATE_OLDER_SIDE);
+
+// A cluster of gateways. Only the command line makes these.
+row(
+  "cluster.bad_address",
+  { code: 720, blame: "caller", http: 400, exit: 2 },
+  "This is not the address of a cluster's bucket.",
+  "Write it as s3://BUCKET/PREFIX, with a bucket of yours and plain names.",
+);
+row(
+  "cluster.bad_listen",
+  { code: 721, blame: "caller", http: 400, exit: 2 },
+  "This is not an address for the other machines of a cluster, whose connections are not encrypted.",
+  "Give an address of this machine on a private network, with a port, such as 10.0.0.7:7000.",
+);
+row(
+  "cluster.no_keys",
+  { code: 722, blame: "caller", http: 400, exit: 2 },
+  "The keys of the cluster's bucket are missing or not usable.",
+  "Write cluster.env into the configuration folder, with the lines AWS_ACCESS_KEY_ID=... and AWS_SECRET_ACCESS_KEY=..., and if needed AWS_ENDPOINT_URL=https://... and AWS_REGION=..., and run `chmod 600` on it.",
+);
+row(
+  "cluster.home_used",
+  { code: 723, blame: "caller", http: 409, exit: 1 },
+  "Only a fresh home can join a cluster.",
+  "Set GSV_HOME to a new folder. To bring this home into the cluster, run `gsv stop --all` and `gsv deploy export FILE` here, and `gsv deploy import FILE` there.",
+);
+row(
+  "cluster.unsupported",
+  { code: 724, blame: "caller", http: 409, exit: 1 },
+  "This is not possible with a cluster.",
+  "Read what a cluster can do in gateway/spec/cluster.md.",
+);

@@ -30,7 +30,7 @@ const AgentJob = struct("AgentJob", "A job.", {
   session_key: o(SessionKey),
   /** What became of it. Absent: it has not ended and does not wait for the owner, or it was cancelled before it began. */
   report: o(ref("AgentReport")),
-  /** Why it failed before its run began; of a job that has not ended: why its present step is tried again. */
+  /** Why it failed before its run began; of a job that has not ended: why its current step is tried again. */
   error: o(ref("ReportError")),
 });
 const JobSummary = struct("JobSummary", "A job, as the index has it. It may be a minute behind.", {

@@ -11,7 +11,7 @@ const sha256 = t.string(64, { pattern: "^[0-9a-f]{64}$" });
 const reason = t.optional(t.string(64));
 const ok = { ok: t.literal(true) };
 /** Nodes, and programs that are ends of their own transfers. */
-const end = { callers: ["client", "node"], scope: "node", audit: "none", errors: ["transfer.unknown"] } as const;
+const end = { callers: ["client", "node"], scope: "operate", audit: "none", errors: ["transfer.unknown"] } as const;
 const TransferKey = id("TransferKey", "The id of a transfer: 128 random bits, made by the sender of `transfer.create`.", {
   maxLength: 32,
   pattern: "^[0-9a-f]{32}$",

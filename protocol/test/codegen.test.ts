@@ -180,6 +180,8 @@ test("mistakes in the contract are refused, all at once, by place", async () => 
   struct("Inherited", "Bad field.", { toString: t.int() });
   tagged("Loose", "Fine.", "kind", { a: {} });
   method("Bad.Name", { doc: "", params: {}, result: Known, callers: [], scope: "read", audit: "none", errors: ["no.such"] });
+  method("thing.shared", { doc: "", result: Known, callers: ["client", "node"], scope: "node", audit: "none" });
+  method("thing.own", { doc: "", result: Known, callers: ["node"], scope: "read", audit: "none" });
   method("thing.change", { doc: "", result: Known, callers: ["client"], scope: "admin", audit: "none" });
   struct("ThingPick", "Fine.", { key: t.int() });
   method("thing.pick", {
@@ -202,6 +204,8 @@ test("mistakes in the contract are refused, all at once, by place", async () => 
         "VALIDATED: there is no type Absent",
         "method Bad.Name: names are noun.verb",
         "it has no callers",
+        "method thing.shared: the scope is that of its clients, or its only caller",
+        "method thing.own: the scope is that of its clients, or its only caller",
         "method thing.change: an admin method that changes something is audited",
         "method thing.pick: the audit names name, which is not a parameter",
         "there is no error no.such",

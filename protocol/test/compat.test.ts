@@ -263,6 +263,16 @@ for (const [what, edit] of accepted) {
   test(`[P21] passes: ${what}`, () => assert.deepEqual(changed(edit), []));
 }
 
+test("[P21] [V1] a method that only nodes could call may be opened to clients, with a scope of theirs", () => {
+  const before = structuredClone(released) as Json;
+  const after = structuredClone(released) as Json;
+  set(at(before, "x-methods", "thing.ping"), "callers", ["node"]);
+  set(at(before, "x-methods", "thing.ping"), "scope", "node");
+  set(at(after, "x-methods", "thing.ping"), "callers", ["client", "node"]);
+  set(at(after, "x-methods", "thing.ping"), "scope", "admin");
+  assert.deepEqual(breaks(before, after), []);
+});
+
 test("[P21] a frozen version is never overwritten; a draft may be, and is not checked", () => {
   const draft = releaseText(undefined, released, true);
   assert.ok(draft.ok);

@@ -43,6 +43,11 @@ function checkAudit({ name, scope, audit, idempotent }: MethodSpec, params: Type
   } else if (audit.target !== null && !(params && fieldsOf(params).some((field) => field.name === audit.target)))
     problems.push(`method ${name}: the audit names ${audit.target}, which is not a parameter`);
 }
+function checkScope({ name, scope, callers }: MethodSpec, problems: string[]): void {
+  const isOfCaller = scope === "node" || scope === "channel";
+  if (callers.includes("client") ? isOfCaller : callers.some((caller) => caller !== scope))
+    problems.push(`method ${name}: the scope is that of its clients, or its only caller`);
+}
 function checkService({ name, calls }: ServiceSpec, problems: string[], need: (name: string, where: string) => void): void {
   if (!TYPE_NAME.test(name)) problems.push(`service ${name}: PascalCase letters and digits only`);
   for (const call of calls) {
@@ -92,6 +97,7 @@ export function buildModel(registries: Registries, validated: readonly string[] 
     const params = method.params === null ? undefined : typeByName.get(method.params);
     if (params && params.kind !== "struct" && params.kind !== "tagged") problems.push(`method ${method.name}: params are an object`);
     checkAudit(method, params, problems);
+    checkScope(method, problems);
   }
   for (const event of registries.events.values()) {
     if (!METHOD_NAME.test(event.name)) problems.push(`event ${event.name}: names are noun.verb`);

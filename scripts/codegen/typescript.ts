@@ -143,7 +143,7 @@ export function emitMethods(model: Model, print: string): string {
       .map((name) => `  ${name},\n`)
       .join("")}} from "./types.ts";\n`;
   out += `\n/** Same fingerprint, same contract (prose aside). Travels in \`connect\`. */\nexport const PROTOCOL_FINGERPRINT = "${print}";\n`;
-  out += `\n/** What a connection was authenticated as. */\nexport type Caller = ${union(callers)};\n/** What a token must grant. */\nexport type Scope = ${union(scopes)};\n`;
+  out += `\n/** What a connection was authenticated as. */\nexport type Caller = ${union(callers)};\n/** What the token of a client must grant; a method that no client calls has its caller here. */\nexport type Scope = ${union(scopes)};\n`;
   out += `
 /**
  * The audit entry of a call. \`none\`: no entry. \`{target}\`: one entry, which names the value of that parameter (null: no

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
-import { delimiter, dirname, join } from "node:path";
+import { copyFileSync, lstatSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { basename, delimiter, dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import { Deployer } from "./deploy-support.ts";
@@ -11,7 +12,10 @@ import { withServices } from "./services.ts";
 import { ERRORS } from "../../protocol/gen/errors.ts";
 import { startFakeModel } from "../fakes/fake-model.ts";
 import { FakePlatform } from "./fake-platform.ts";
-import { BIN, freePort, type Json, Machine, ROOT } from "./support.ts";
+import { isSigned } from "../../scripts/lib/release/minisign.ts";
+import { Releases } from "./releases.ts";
+import { runtimeVariant } from "./runtime-variant.ts";
+import { BIN, freePort, type Json, Machine, ROOT, RUNTIME } from "./support.ts";
 import { until } from "./waiting.ts";
 
 /** Commands that read an answer, with what is typed. */
@@ -35,7 +39,12 @@ const scriptsOf = (guide: string): readonly string[] =>
   [...readFileSync(join(ROOT, "docs", guide), "utf8").matchAll(/^ *```bash\n([\s\S]*?)^ *```/gm)].map(([, block = ""]) => block);
 
 /** Runs a line of a guide as a person would, in the machine's folder. */
-async function run(machine: Machine, command: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
+async function run(
+  machine: Machine,
+  command: string,
+  env: Readonly<Record<string, string>> = {},
+  typed = Object.entries(TYPED).find(([name]) => command.includes(name))?.[1] ?? "",
+): Promise<void> {
   const child = spawn("/bin/sh", ["-c", command], {
     cwd: machine.folder,
     env: machine.env({ PATH: `${dirname(BIN)}${delimiter}${process.env["PATH"] ?? ""}`, EDITOR: "true", VISUAL: "true", ...env }),
@@ -43,7 +52,7 @@ async function run(machine: Machine, command: string, env: Readonly<Record<strin
     timeout: 60_000,
   });
   child.stdin.on("error", () => undefined);
-  child.stdin.end(Object.entries(TYPED).find(([name]) => command.includes(name))?.[1] ?? "");
+  child.stdin.end(typed);
   const [[status], stdout, stderr] = await Promise.all([once(child, "close"), text(child.stdout), text(child.stderr)]);
   assert.equal(status, 0, `${command}\n${stdout}\n${stderr}`);
 }
@@ -132,35 +141,48 @@ describe("docs/channels.md", () => {
         client.close();
       }
     };
-    const codes = async (): Promise<readonly string[]> =>
-      Object.values(((await ask("pair.list"))["pairs"] ?? {}) as Record<string, { code: string }>).map(({ code }) => code);
+    const codes = async (channel: string): Promise<readonly string[]> =>
+      Object.values(((await ask("pair.list"))["pairs"] ?? {}) as Record<string, { channel: string; code: string }>)
+        .filter((pair) => pair.channel === channel)
+        .map(({ code }) => code);
+    const { control = "" } = discord;
+    const onDiscord = async (method: string, ...args: readonly Json[]): Promise<unknown> =>
+      (await fetch(`${control}${method}`, method === "log" ? {} : { method: "POST", body: JSON.stringify(args) })).json();
     const commands = commandsOf("channels.md");
     assert.ok(commands.length >= 15, commands.join("\n"));
+    let hasStarted = false;
     for (const command of commands) {
       if (command === "gsv channel whatsapp login") {
         const login = machine.ok("channel", "whatsapp", "login", "--json");
         const { login: shown } = await ask("channel.login", { channel: "whatsapp" });
         await play("scan", { qr: (shown as { qr: string }).qr });
         await login;
-        for (const pn of ["15550004441", "15550004442", "15550004443"]) {
-          await play("people", { pn });
-          await play("say", { from: pn, text: "hello" });
-        }
-        await until("three strangers wait", async () => (await codes()).length === 3, undefined, 50);
+        await play("people", { pn: "15550004441" });
+        await play("say", { from: "15550004441", text: "hello" });
+        await until("a stranger waits", async () => (await codes("whatsapp")).length === 1, undefined, 50);
       } else if (command === "gsv channel discord start") {
         const token = join(machine.folder, "token.txt");
         writeFileSync(token, discord["token"] ?? "", { mode: 0o600 });
         await run(machine, `${command} --config apiBase=${discord["apiBase"] ?? ""} --token-file '${token}'`);
+        if (hasStarted) continue;
+        hasStarted = true;
+        const isConnected = async () => ((await onDiscord("log")) as readonly Json[]).some(({ kind }) => kind === "gateway.ready");
+        await until("the bot is connected", isConnected, undefined, 50);
+        for (const id of ["1", "2"]) {
+          const user = { id: `40000000000000010${id}`, username: `stranger${id}`, discriminator: "0", global_name: null, avatar: null };
+          await onDiscord("say", { content: "hello", user, channel: `50000000000000010${id}` });
+        }
+        await until("two strangers wait", async () => (await codes("discord")).length === 2, undefined, 50);
       } else if (command.includes("K7Q2AB")) {
-        const [code = ""] = await codes();
-        await run(
-          machine,
-          `${command.replace(/(whatsapp|discord) K7Q2AB/, `whatsapp ${code}`)}${command.includes("--owner") ? " --yes" : ""}`,
-        );
+        const [code = ""] = await codes(/(whatsapp|discord) K7Q2AB/.exec(command)?.[1] ?? "");
+        await run(machine, `${command.replace("K7Q2AB", code)}${command.includes("--owner") ? " --yes" : ""}`);
       } else await run(machine, command);
     }
     assert.deepEqual(JSON.parse(await machine.ok("config", "get", "channels.whatsapp.owners", "--json")), ["+31687654321"]);
     assert.match(await machine.ok("channel", "status", "discord"), /logged in +no/);
+    const approved = ((await ask("pair.list"))["approved"] ?? []) as readonly { readonly channel: string }[];
+    assert.deepEqual(approved.map(({ channel }) => channel).sort(), ["discord", "whatsapp"]);
+    assert.deepEqual([await codes("whatsapp"), await codes("discord")], [[], []]);
   });
 });
 
@@ -324,5 +346,106 @@ describe("docs/backup.md", () => {
     for (const command of commands) await run(machine, command.replaceAll("~/", `'${machine.folder}'/`).replace("8799", port));
     assert.match(await machine.ok("session", "preview"), /it is kept/);
     assert.ok(readdirSync(machine.folder).some((name) => name.startsWith("home.before-")));
+  });
+});
+
+describe("docs/move.md", () => {
+  const [source, target] = [new Machine(), new Machine()];
+  before(async () => {
+    await source.up();
+    await source.ok("chat", "say it has moved");
+    await target.up();
+  });
+  after(async () => {
+    await source.end();
+    await target.end();
+  });
+
+  it("[MV4] [MV5] each of its commands does what the guide says, in the order of the guide", async () => {
+    const commands = commandsOf("move.md");
+    assert.ok(commands.length >= 6, commands.join("\n"));
+    for (const command of commands)
+      await run(
+        source,
+        command.replaceAll("~/", `'${source.folder}'/`).replace("https://gsv.example.workers.dev", `ws://127.0.0.1:${target.port}/ws`),
+        { GSV_BACKUP_PASSPHRASE: "five words for a move" },
+        command.endsWith("token -") ? `${target.token}\n` : "",
+      );
+    assert.match(await target.ok("session", "preview"), /it has moved/);
+    assert.match(await source.ok("session", "preview"), /it has moved/, "every command goes to the new gateway");
+  });
+});
+
+describe("docs/upgrade.md", () => {
+  const machine = new Machine();
+  const releases = new Releases(join(machine.folder, "made", "releases"));
+  const installed = join(machine.folder, ".local", "opt", "gsv");
+  const env = { HOME: machine.folder, PATH: `${join(machine.folder, ".local", "bin")}${delimiter}${process.env["PATH"] ?? ""}` };
+  /** With the runtime of the installed program. */
+  const does = (command: string): Promise<void> => run(machine, `unset GSV_RUNTIME_DIR; ${command}`, env);
+  const version = (): unknown => (JSON.parse(readFileSync(join(installed, "release.json"), "utf8")) as Json)["version"];
+  after(() => machine.end());
+
+  it("[UP8] [UP11] [UP14] each of its commands does what the guide says, from the installation on", async () => {
+    releases.make({ at: 1000 });
+    copyFileSync(releases.archive(), join(machine.folder, basename(releases.archive())));
+    const commands = commandsOf("upgrade.md").map((command) =>
+      command
+        .replaceAll("-linux-x64", `-${process.platform}-${process.arch}`)
+        .replace("https://releases.example.org/gsv", `'${releases.folder}'`)
+        .replace("RWQ...", releases.publicKey),
+    );
+    const [updates, settings, installation] = [commands.slice(0, 4), commands.slice(4, 7), commands.slice(7)];
+    assert.deepEqual(
+      [updates.length, settings.length, installation.length, updates[1], settings[2], installation.at(-1)],
+      [4, 3, 3, "gsv update", "gsv local-config set update.channel beta", "ln -s ~/.local/opt/gsv/bin/gsv ~/.local/bin/gsv"],
+    );
+    for (const command of installation) await does(command);
+    await machine.usePort();
+    await does("gsv up");
+    await does("gsv chat 'say before the update'");
+    for (const command of settings) await does(command);
+    const runtime = runtimeVariant(join(machine.folder, "runtime-0.2.0"), { version: "0.2.0+test" });
+    releases.make({ version: "0.2.0", runtime, channel: "beta", at: 2000 });
+    const versions: unknown[] = [];
+    for (const command of updates) {
+      // The last line is another way back from the same update.
+      if (command.includes("--with-state")) await does("gsv update");
+      await does(command);
+      versions.push(version());
+    }
+    assert.deepEqual(versions, ["0.1.0", "0.2.0", "0.1.0", "0.1.0"]);
+    assert.match(await machine.ok("session", "preview"), /before the update/);
+  });
+});
+
+describe("docs/release.md", () => {
+  const machine = new Machine();
+  const env = { HOME: machine.folder, PATH: `${dirname(process.execPath)}${delimiter}${process.env["PATH"] ?? ""}` };
+  after(() => machine.end());
+
+  it("[RE1] its commands make a key and a signed release, and put the runtime where the program looks", async () => {
+    const commands = commandsOf("release.md");
+    const [key = "", release = "", cargo = "", copy = ""] = commands;
+    assert.deepEqual([commands.length, cargo], [4, "cargo install --locked --path cli && npm ci && npm run build"]);
+    await run(machine, key.replace("./scripts/release", `'${join(ROOT, "scripts", "release")}'`), env);
+    const file = join(machine.folder, "gsv-release.key");
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+    // With the program and the runtime that are built already.
+    const script = `'${process.execPath}' '${join(ROOT, "scripts", "release.ts")}'`;
+    await run(machine, `cd '${ROOT}' && ${release.replace("./scripts/release", script)} --out "$HOME/release"`, {
+      ...env,
+      GSV_RELEASE_BINARY: BIN,
+      GSV_RELEASE_FAST: "1",
+      // The list of what is in it is cargo's, whose folders are below the person's home.
+      CARGO_HOME: process.env["CARGO_HOME"] ?? join(homedir(), ".cargo"),
+      RUSTUP_HOME: process.env["RUSTUP_HOME"] ?? join(homedir(), ".rustup"),
+    });
+    const out = join(machine.folder, "release");
+    const publicKey = readFileSync(`${file}.pub`, "utf8").split("\n")[1] ?? "";
+    for (const name of ["SHA256SUMS", "stable.json"])
+      assert.ok(isSigned(publicKey, readFileSync(join(out, name)), readFileSync(join(out, `${name}.minisig`), "utf8")), name);
+    await run(machine, copy.replace("dist/runtime", `'${RUNTIME}'`), env);
+    assert.ok(lstatSync(join(machine.folder, ".gsv", "runtime", "workerd")).isFile());
   });
 });

@@ -23,8 +23,6 @@ export const KIT = {
   /** Conversations that are served in parallel. */
   peersAtOnce: 8,
   handOverMs: 30_000,
-  /** How long the gateway's word counts that messages of agents may leave. */
-  wordMs: 2_000,
   /** Time limit of a question for that word. A question that a stop or a resume overtakes is asked again. */
   askMs: 5_000,
   askTries: 3,

@@ -3,6 +3,7 @@
  * gateway says so. Without an answer it stays. That everything is stopped is stored, because the time of a stop counts for no deadline.
  * Sends nothing.
  */
+import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { After } from "../../../protocol/runtime/within.ts";
 import type { KeyValues } from "./kv.ts";
 import { KIT, retryWait, within } from "./limits.ts";
@@ -59,14 +60,14 @@ export class Permission {
     const now = this.#ports.now();
     if (this.isBlocked) return false;
     // A word from further in the future is of another clock.
-    return now < this.#mayUntil || (now >= this.#trustFrom && now < askFrom && askFrom - now <= 2 * KIT.wordMs);
+    return now < this.#mayUntil || (now >= this.#trustFrom && now < askFrom && askFrom - now <= 2 * LIMITS.channelWordMs);
   }
   /** No earlier word counts any more. */
   recheck(): void {
     const now = this.#ports.now();
     this.#rechecks += 1;
     this.#mayUntil = 0;
-    this.#trustFrom = now + 2 * KIT.wordMs;
+    this.#trustFrom = now + 2 * LIMITS.channelWordMs;
     this.#askAt = now;
     this.#failures = 0;
   }
@@ -104,7 +105,7 @@ export class Permission {
         });
       this.#isHeld = false;
       this.#askAt = undefined;
-      this.#mayUntil = at + KIT.wordMs;
+      this.#mayUntil = at + LIMITS.channelWordMs;
       return;
     }
     if (!this.#isHeld) kv.put(HELD, true);

@@ -1,6 +1,7 @@
 /** What agents wrote stays in the outbox while everything is stopped (gateway rule ST9). The test controls time, crashes and losses. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { seeded } from "../../../test/seeded.ts";
 import { KIT } from "../src/limits.ts";
 import { CALM, World } from "./world.ts";
@@ -10,7 +11,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 /** As the gateway hands it over at this moment. */
-const agents = (world: World, id: string, peer: string, text = id, askFrom = world.now + KIT.wordMs) =>
+const agents = (world: World, id: string, peer: string, text = id, askFrom = world.now + LIMITS.channelWordMs) =>
   world.account.send(world.message(id, peer, text, { askFrom }));
 const notice = (world: World, id: string, peer: string) => world.account.send(world.message(id, peer, id, { kind: "notice" }));
 const seen = ({ shown }: World): string[] => shown.map(({ text }) => text);
@@ -117,7 +118,7 @@ test("[ST9] after the word to ask again, an earlier word of the gateway counts n
   resume(world);
   await world.settle();
   assert.deepEqual(seen(world), ["d1", "d2"]);
-  await world.pass(3 * KIT.wordMs);
+  await world.pass(3 * LIMITS.channelWordMs);
   world.gate = new Promise((resolve) => {
     answer = resolve;
   });
@@ -222,7 +223,7 @@ test("[ST9] a text that is shown while an answer is written is not shown during 
   const world = new World();
   await world.account.start({});
   const live = (text: string) =>
-    world.account.live({ deliveryId: "d1", peer: { kind: "dm", id: "anna" }, text, askFrom: world.now + KIT.wordMs });
+    world.account.live({ deliveryId: "d1", peer: { kind: "dm", id: "anna" }, text, askFrom: world.now + LIMITS.channelWordMs });
   live("so far");
   await world.settle();
   live("so far, and more");
@@ -241,7 +242,7 @@ test("[ST9] a stop while the live text of an answer is looked for: the answer is
   const world = new World();
   await world.account.start({});
   world.nextPosts.push("answerLost");
-  world.account.live({ deliveryId: "d1", peer: { kind: "dm", id: "anna" }, text: "so far", askFrom: world.now + KIT.wordMs });
+  world.account.live({ deliveryId: "d1", peer: { kind: "dm", id: "anna" }, text: "so far", askFrom: world.now + LIMITS.channelWordMs });
   await world.settle();
   let open: (() => void) | undefined;
   world.gate = new Promise((resolve) => {
@@ -298,7 +299,7 @@ test("[ST9] crashes, losses, stops and resumes at any moment: nothing leaves dur
         if (below(2) === 0) world.account.recheck();
       } else {
         // The gateway hands over during a stop too, without a word.
-        agents(world, `m${n}`, peer, `m${n}`, world.stopped ? world.now : world.now + KIT.wordMs);
+        agents(world, `m${n}`, peer, `m${n}`, world.stopped ? world.now : world.now + LIMITS.channelWordMs);
         given[peer]?.push(`m${n}`);
       }
       if (below(3) === 0) notice(world, `note${n}`, peer);

@@ -25,6 +25,12 @@ pub struct Up {
     /// Listen without encryption, for a proxy with this public name that encrypts
     #[arg(long, value_name = "HOST", requires = "listen", value_parser = parse_proxy)]
     pub behind_proxy: Option<String>,
+    /// Join a cluster of gateways with one state in this bucket, s3://BUCKET/PREFIX; only with a fresh home (experimental) [default: as at the last start]
+    #[arg(long, value_name = "BUCKET")]
+    pub cluster: Option<String>,
+    /// Address of this machine for the others of the cluster, on a private network [default: the last one, else only instances on this machine]
+    #[arg(long, value_name = "ADDR:PORT", requires = "cluster")]
+    pub cluster_listen: Option<String>,
     /// Stay in the foreground and log to stderr
     #[arg(long)]
     pub foreground: bool,
@@ -32,10 +38,10 @@ pub struct Up {
     #[arg(long)]
     pub new_token: bool,
     /// Run as a service: in the foreground, logging only to the log file; the service manager starts it
-    #[arg(long, hide = true, conflicts_with_all = ["foreground", "new_token", "listen"])]
+    #[arg(long, hide = true, conflicts_with_all = ["foreground", "new_token", "listen", "cluster"])]
     pub service: bool,
     /// Run as the supervisor; `gsv up` starts it
-    #[arg(long, hide = true, conflicts_with_all = ["foreground", "new_token", "service", "listen"], requires = "port")]
+    #[arg(long, hide = true, conflicts_with_all = ["foreground", "new_token", "service", "listen", "cluster"], requires = "port")]
     pub supervise: bool,
 }
 
@@ -104,7 +110,7 @@ pub struct NodeSandbox {
     /// Profile to test [default: the one in node.toml; when that is `off`, `workspace`]
     #[arg(long, value_name = "PROFILE", value_parser = sandbox_profile)]
     pub profile: Option<Profile>,
-    /// Folder that the agent works in [default: `node.workspace` of the local config, else the current folder]
+    /// Folder that the agent works in [default: the one of this machine's node, else `node.workspace` of the local config, else the current folder]
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
 }

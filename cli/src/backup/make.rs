@@ -12,6 +12,7 @@ use super::archive::{self, digest, files_below};
 use super::manifest::{Entry, Manifest};
 use super::snapshot::Snapshot;
 use super::{content, databases, go_on, secrets, verify};
+use crate::embedded::cluster::Cluster;
 use crate::embedded::layout::Layout;
 use crate::embedded::lock::Lock;
 use crate::embedded::state::{Found, State};
@@ -113,6 +114,11 @@ fn check_place(layout: &Layout, request: &Request) -> Outcome {
             "Run this on the gateway's machine, with its GSV_HOME.",
         ));
     }
+    Cluster::refuse(
+        layout,
+        "No backup was made",
+        "Keep the state of the cluster with `gsv stop --all` and `gsv deploy export FILE`, then `gsv resume`.",
+    )?;
     new_file::check(request.file, request.force)?;
     let dir = folder_of(request.file);
     let inside = fs::canonicalize(&dir).ok().zip(fs::canonicalize(&layout.home).ok());

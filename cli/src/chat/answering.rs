@@ -6,7 +6,7 @@ use gsv_protocol::types::{ApprovalAnswerKind, Attachment};
 
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::{Goes, Talk};
+use super::{Goes, Talk, looked_up};
 use crate::chat::attach::{Chosen, upload_all};
 use crate::chat::complete::{HELP_HERE, is_command};
 use crate::chat::conversation::Conversation;
@@ -14,7 +14,7 @@ use crate::chat::decision::Decision;
 use crate::chat::notify::{AFTER, Notify};
 use crate::chat::picked;
 use crate::chat::prompt::Typed;
-use crate::chat::running::{Running, answered};
+use crate::chat::running::Running;
 use crate::chat::said::{MOST_QUEUED, Outgoing, QueueAsk, Said};
 use crate::chat::status::FRAME;
 use crate::chat::turn::{Input, Request};
@@ -93,12 +93,8 @@ impl Talk<'_> {
                 _ = self.interrupts.recv() => During::Interrupt,
                 _ = self.ended.recv() => During::Leave,
                 typed = self.prompt.typed() => self.during(typed?, running.asks()),
-                facts = answered(&mut self.facts) => {
-                    self.board.set_facts(facts);
-                    continue;
-                }
-                found = answered(&mut self.found) => {
-                    self.show_found(found);
+                told = looked_up(&mut self.facts, &mut self.found) => {
+                    self.show_looked_up(told);
                     continue;
                 }
                 _ = ticks.tick() => {

@@ -205,12 +205,8 @@ impl Talk<'_> {
                     now_answer(&self.waiting).inspect(|text| out.note(text));
                     continue;
                 }
-                facts = answered(&mut self.facts) => {
-                    self.board.set_facts(facts);
-                    continue;
-                }
-                found = answered(&mut self.found) => {
-                    self.show_found(found);
+                told = looked_up(&mut self.facts, &mut self.found) => {
+                    self.show_looked_up(told);
                     continue;
                 }
                 news = conversation.next_news() => vec![news?],
@@ -223,6 +219,13 @@ impl Talk<'_> {
                 self.tell(&news, &mut missed, conversation).await;
             }
             self.look_again(conversation);
+        }
+    }
+
+    fn show_looked_up(&self, told: LookedUp) {
+        match told {
+            LookedUp::Facts(facts) => self.board.set_facts(facts),
+            LookedUp::Found(found) => self.show_found(found),
         }
     }
 
@@ -257,6 +260,21 @@ impl Talk<'_> {
             }
         }
         None
+    }
+}
+
+/// An answer to what the prompt has asked the gateway beside the conversation.
+enum LookedUp {
+    Facts(Facts),
+    Found(Found),
+}
+
+/// Waits for the next of these answers. Where nothing is asked, waits forever.
+async fn looked_up(facts: &mut Answer<Facts>, found: &mut Answer<Found>) -> LookedUp {
+    tokio::select! {
+        biased;
+        facts = answered(facts) => LookedUp::Facts(facts),
+        found = answered(found) => LookedUp::Found(found),
     }
 }
 

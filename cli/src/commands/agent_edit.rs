@@ -126,7 +126,7 @@ async fn put(context: &Context, id: &AgentId, text: &str, read: Option<&Present>
     {
         return Err(Failure::failed(
             format!("The definition of {id} was changed since it was read, so nothing was put in force."),
-            format!("Edit the present one: `gsv agent edit {id}`."),
+            format!("Edit the existing one: `gsv agent edit {id}`."),
         ));
     }
     let params = AgentsDefineParams {

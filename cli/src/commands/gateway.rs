@@ -10,6 +10,7 @@ use super::login_report::{TOKEN_LOST, report_listening, report_login};
 use super::service_gateway;
 use crate::args::{Place, Up};
 use crate::clean::clean;
+use crate::embedded::cluster;
 use crate::embedded::layout::Layout;
 use crate::embedded::listen::{Listen, Wanted};
 use crate::embedded::log::Log;
@@ -31,6 +32,9 @@ pub fn up(context: &Context, args: &Up) -> Outcome {
         port: args.port,
         new_token: args.new_token,
         listen: wanted(args),
+        cluster: (args.cluster.as_deref())
+            .map(|bucket| cluster::Wanted::parse(bucket, args.cluster_listen.as_deref()))
+            .transpose()?,
     };
     if args.service {
         return serve(layout, &request);
@@ -168,7 +172,7 @@ fn report(out: Output, layout: &Layout, started: &Started) {
     let document = json!({
         "url": url, "port": started.port, "pid": started.pid, "version": started.version,
         "alreadyRunning": started.already_running, "readyMs": took_ms, "home": layout.home,
-        "listening": started.listening,
+        "listening": started.listening, "cluster": started.cluster,
     });
     out.show(document, |_| out.line(&url));
     let version = clean(&started.version);
@@ -179,6 +183,7 @@ fn report(out: Output, layout: &Layout, started: &Started) {
             login => report_login(out, &url, login),
         }
         report_listening(out, started.listening.as_ref());
+        report_cluster(out, started);
         return;
     }
     started.warnings.iter().for_each(|warning| out.warn(warning));
@@ -189,7 +194,21 @@ fn report(out: Output, layout: &Layout, started: &Started) {
     out.note(&format!("The gateway is up{after} (version {version})."));
     report_login(out, &url, &started.login);
     report_listening(out, started.listening.as_ref());
-    out.aside(&format!("The agent's files: {}", layout.workspace().display()));
+    if report_cluster(out, started) {
+        out.aside("The agent's files are in the bucket: `gsv workspace ls`.");
+    } else {
+        out.aside(&format!("The agent's files: {}", layout.workspace().display()));
+    }
+}
+
+/// Whether it is one of a cluster.
+fn report_cluster(out: Output, started: &Started) -> bool {
+    let Some(cluster) = &started.cluster else { return false };
+    out.note(&format!(
+        "It is an instance of the cluster {} (experimental).",
+        cluster.bucket
+    ));
+    true
 }
 
 pub fn down(context: &Context) -> Outcome {

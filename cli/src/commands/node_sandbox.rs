@@ -1,15 +1,18 @@
 //! `gsv node sandbox`: tests what the sandbox of this machine really stops, and says what is missing.
 
+use std::path::{Path, PathBuf};
+
+use gsv_node::check_workspace;
 use gsv_node::sandbox::{Finding, Level, Profile, Report, SandboxSettings, Tier, describe, examine};
 use serde_json::{Value, json};
 
 use super::context::Context;
-use super::node::{private_folders, sandbox_settings, workspace};
+use super::node::{last_workspace, private_folders, sandbox_settings, workspace};
 use crate::args::NodeSandbox;
 use crate::config::{Config, Key};
 use crate::exit::{Failure, Outcome};
-use crate::node_policy;
 use crate::table::Table;
+use crate::{node_policy, paths};
 
 /// The folder of this process's tests: two of them at once would remove each other's files.
 pub fn test_folder() -> String {
@@ -20,9 +23,8 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     let out = context.out;
     let policy = node_policy::load()?;
     let config = Config::load()?;
-    let stored = config.get(Key::NodeWorkspace).map(std::path::PathBuf::from);
-    let workspace = workspace(args.workspace.clone().or(stored))?;
     let private = private_folders()?;
+    let workspace = folder(args.workspace.clone(), &config, &private)?;
     let configured = policy.sandbox;
     let tested = match (args.profile, configured) {
         (None, None | Some(Profile::Off)) => Profile::Workspace,
@@ -51,6 +53,7 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     // Listed hosts have no effect where no tier can let commands reach them.
     let network = listed.as_ref().filter(|_| level.as_ref().is_some_and(Level::has_hosts));
     let data = json!({
+        "workspace": workspace,
         "configured": configured.map(Profile::name),
         "network": network,
         "limits": limits.map(|(memory_mib, processes)| json!({"memoryMib": memory_mib, "processes": processes})),
@@ -62,6 +65,7 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     });
     out.show(data, |_| {
         out.fields([
+            ("workspace", Some(workspace.display().to_string())),
             ("configured", Some(configured_words(configured))),
             ("network", Some(network_words(level.as_ref(), listed.as_deref()))),
             ("limits", Some(limits_words(limits))),
@@ -85,6 +89,27 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
         format!("This machine can't enforce the profile `{}`.", tested.name()),
         "Without it, the agent's commands can do what you can: run the node as a user of its own, or in a container.",
     ))
+}
+
+/// The folder of this machine's node, before the current one: another folder may have another answer (rule SB22).
+fn folder(given: Option<PathBuf>, config: &Config, private: &[PathBuf]) -> Outcome<PathBuf> {
+    let stored = || config.get(Key::NodeWorkspace).map(PathBuf::from);
+    let last = || last_workspace(&paths::state_dir().ok()?, Some(config));
+    let folder = workspace(given.or_else(last).or_else(stored))?;
+    refuse_private(&folder, private)?;
+    Ok(folder)
+}
+
+fn refuse_private(folder: &Path, private: &[PathBuf]) -> Outcome {
+    check_workspace(folder, private).map_err(|_| {
+        Failure::usage(
+            format!(
+                "The folder {} has GSV's own files, so no agent works in it.",
+                folder.display()
+            ),
+            "Name the folder that the agent works in: `gsv node sandbox --workspace DIR`.",
+        )
+    })
 }
 
 fn limits_words(limits: Option<(u64, usize)>) -> String {

@@ -7,6 +7,7 @@ use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 
+use super::sealing_key::SealingKeys;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::private_file;
 use crate::units::now_ms;
@@ -37,20 +38,31 @@ impl NewToken {
         let mut bytes = [0_u8; ID_CHARS + SECRET_BYTES];
         fill(&mut bytes)?;
         let (id, secret) = bytes.split_at(ID_CHARS);
+        Ok(Self::of(id, secret))
+    }
+
+    /// The same on every machine of a cluster (rule CL4).
+    pub fn of_cluster(keys: &SealingKeys) -> Self {
+        let id = keys.first("id of the first admin token");
+        let (id, _) = id.split_at(ID_CHARS);
+        Self::of(id, &keys.first("first admin token"))
+    }
+
+    fn of(id: &[u8], secret: &[u8]) -> Self {
         let token_id: String = id
             .iter()
             .map(|byte| char::from(BASE32[usize::from(byte % 32)]))
             .collect();
         let token = format!("gsv_admin_{token_id}_{}", HEXLOWER.encode(secret));
         let sha256 = sha256_hex(token.as_bytes());
-        Ok(Self {
+        Self {
             token,
             bootstrap: Bootstrap {
                 token_id,
                 sha256,
                 created_at: now_ms(),
             },
-        })
+        }
     }
 }
 

@@ -60,17 +60,14 @@ const QUEUES: Bundled = Bundled {
     bound_as: "",
 };
 
-/// The services in the list of the configuration. `folders`: the text literal of each service's folder.
+/// The services in the list of the configuration. `folders`: where each service keeps its files, as workerd's configuration says it.
 pub fn services(folders: &[(&str, String)]) -> String {
     let mut out = String::new();
     for Bundled { name, folder, .. } in &BUNDLED {
         let _ = write!(out, "\n    (name = \"{name}\", worker = .{name}),");
-        let path = folders.iter().find(|(of, _)| of == name);
-        if let (Some(_), Some((_, path))) = (folder, path) {
-            let _ = write!(
-                out,
-                "\n    (name = \"{name}-disk\", disk = (path = {path}, writable = true)),"
-            );
+        let place = folders.iter().find(|(of, _)| of == name);
+        if let (Some(_), Some((_, place))) = (folder, place) {
+            let _ = write!(out, "\n    (name = \"{name}-disk\", {place}),");
         }
     }
     out
@@ -218,7 +215,7 @@ mod tests {
 
     #[test]
     fn jb9_the_index_of_jobs_is_a_service_of_workerd_with_data_where_it_always_was() {
-        let services = services(&[("kv", "\"/h/kv\"".to_owned())]);
+        let services = services(&[("kv", r#"disk = (path = "/h/kv", writable = true)"#.to_owned())]);
         assert!(services.contains(r#"(name = "kv-disk", disk = (path = "/h/kv", writable = true)),"#));
         assert!(bindings(&core_queues()).contains(
             r#"(name = "JOBS_INDEX", kvNamespace = (name = "kv", props = (json = "{\"namespace\":\"jobs-index\"}")))"#

@@ -9,6 +9,7 @@ use std::path::Path;
 use super::bundled;
 use super::channel_name::Name;
 use super::channel_run::Channel;
+use super::cluster::{Cluster, KEY_FILE, Place};
 use super::layout::REMOTE_SOCKET;
 use super::listen::Listen;
 use super::runtime::{Manifest, ModuleName};
@@ -29,6 +30,15 @@ pub struct Settings<'a> {
     pub channels: &'a [Channel],
     /// Where it listens for other machines.
     pub listen: Option<&'a Listen>,
+    pub cluster: Option<Clustered<'a>>,
+}
+
+/// This machine as an instance of a cluster.
+pub struct Clustered<'a> {
+    pub cluster: &'a Cluster,
+    pub place: &'a Place,
+    /// The file with the bucket's keys, which workerd reads.
+    pub keys: &'a Path,
 }
 
 /// Modules that run in isolates of their own, so workerd does not read them at its start (gateway/src/app/reader-service.ts).
@@ -78,8 +88,12 @@ pub fn config(settings: &Settings) -> Outcome<String> {
         add_worker(&mut workers, number, channel);
     }
     let folders = bundled::with_folder()
-        .map(|name| Ok((name, path(&settings.services.join(name))?)))
+        .map(|name| Ok((name, files(settings, &settings.services.join(name), name)?)))
         .collect::<Outcome<Vec<_>>>()?;
+    let (shared, cluster) = match &settings.cluster {
+        None => ("", String::new()),
+        Some(clustered) => (r#", (name = "SHARED", text = "1")"#, cluster(clustered)?),
+    };
     let (remote, allowed_hosts) = for_other_machines(settings.listen);
     bound.push_str(&allowed_hosts);
     Ok(format!(
@@ -93,11 +107,11 @@ const config :Workerd.Config = (
     (name = "gsv", worker = .gsv),
     (name = "r2", worker = .r2),{bundled_services}{services}
     (name = "do-disk", disk = (path = {durable}, writable = true)),
-    (name = "files", disk = (path = {workspace}, writable = true)),
+    (name = "files", {files}),
     (name = "internet", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true))),
     (name = "public-web", network = (allow = ["public"], tlsOptions = (trustBrowserCas = true)))
   ],
-  sockets = [ (name = "http", address = "127.0.0.1:{port}", http = (), service = "gsv"){remote} ]
+  sockets = [ (name = "http", address = "127.0.0.1:{port}", http = (), service = "gsv"){remote} ]{cluster}
 );
 
 const gsv :Workerd.Worker = (
@@ -133,19 +147,52 @@ const r2 :Workerd.Worker = (
   compatibilityDate = {date},
   durableObjectNamespaces = [ (className = "R2", uniqueKey = "R2", enableSql = true) ],
   durableObjectStorage = (localDisk = "do-disk"),
-  bindings = [ (name = "NS", durableObjectNamespace = "R2"), (name = "FS", service = "files") ]
+  bindings = [ (name = "NS", durableObjectNamespace = "R2"), (name = "FS", service = "files"){shared} ]
 );
 "#,
         bundled_services = bundled::services(&folders),
         bundled_bindings = bundled::bindings(&settings.manifest.queues),
         bundled_workers = bundled::workers(&settings.manifest.queues),
         durable = path(settings.durable)?,
-        workspace = path(settings.workspace)?,
+        files = files(settings, settings.workspace, "files")?,
         modules = own_modules(settings.manifest),
         port = settings.port,
         version = text(&settings.manifest.version),
         hash = text(settings.bootstrap_hash),
         sealing = text(sealing_key::GATEWAY),
+    ))
+}
+
+/// Where a service keeps its files: a folder of this machine, or a directory of the bucket that a cluster shares.
+fn files(settings: &Settings, folder: &Path, name: &str) -> Outcome<String> {
+    Ok(match settings.cluster {
+        None => format!("disk = (path = {}, writable = true)", path(folder)?),
+        Some(_) => format!("bucket = (path = {})", text(name)),
+    })
+}
+
+/// No secret: the bucket's keys and the key of the instances are in files that are named here.
+fn cluster(clustered: &Clustered) -> Outcome<String> {
+    let Clustered { cluster, place, keys } = clustered;
+    let mut options = Vec::new();
+    for (name, value) in [("aws_endpoint", &place.endpoint), ("aws_region", &place.region)] {
+        if let Some(value) = value {
+            options.push(text(&format!("{name}={value}")));
+        }
+    }
+    let keys = keys.to_str().ok_or_else(|| not_text(keys))?;
+    options.push(text(&format!("aws_credentials_file={keys}")));
+    Ok(format!(
+        r#",
+  cluster = (
+    bucket = {bucket},
+    bucketOptions = [{options}],
+    address = {address},
+    key = embed "/{KEY_FILE}"
+  )"#,
+        bucket = text(&cluster.bucket),
+        options = options.join(", "),
+        address = text(&cluster.listen.to_string()),
     ))
 }
 
@@ -249,12 +296,14 @@ const channel{number} :Workerd.Worker = (
 }
 
 fn path(path: &Path) -> Outcome<String> {
-    path.to_str().map(text).ok_or_else(|| {
-        Failure::failed(
-            format!("The path {} is not UTF-8.", path.display()),
-            "Set GSV_HOME to a folder with a plain name.",
-        )
-    })
+    path.to_str().map(text).ok_or_else(|| not_text(path))
+}
+
+fn not_text(path: &Path) -> Failure {
+    Failure::failed(
+        format!("The path {} is not UTF-8.", path.display()),
+        "Set GSV_HOME and GSV_CONFIG_DIR to folders with plain names.",
+    )
 }
 
 /// Text literals, separated by commas.

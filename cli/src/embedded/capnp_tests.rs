@@ -25,6 +25,10 @@ fn written(channels: &[Channel]) -> String {
 }
 
 fn listening(channels: &[Channel], listen: Option<&Listen>) -> String {
+    of_instance(channels, listen, None)
+}
+
+fn of_instance(channels: &[Channel], listen: Option<&Listen>, cluster: Option<Clustered>) -> String {
     config(&Settings {
         manifest: &manifest(),
         port: 9,
@@ -35,6 +39,7 @@ fn listening(channels: &[Channel], listen: Option<&Listen>) -> String {
         services: Path::new("/s"),
         channels,
         listen,
+        cluster,
     })
     .unwrap()
 }
@@ -175,4 +180,41 @@ fn f12_a_channel_has_no_access_to_the_bucket() {
         worker.contains("GatewayEntrypoint") && !worker.contains("r2"),
         "{worker}"
     );
+}
+
+#[test]
+fn cl4_cl5_an_instance_names_the_files_of_its_keys_and_keeps_no_file_in_a_folder() {
+    let cluster = Cluster {
+        bucket: "s3://bucket/a".into(),
+        listen: "10.0.0.7:7000".parse().unwrap(),
+    };
+    let place = Place {
+        endpoint: Some("https://s3.example.org".into()),
+        region: Some("auto".into()),
+    };
+    let config = of_instance(
+        &[],
+        None,
+        Some(Clustered {
+            cluster: &cluster,
+            place: &place,
+            keys: Path::new("/c/cluster.env"),
+        }),
+    );
+    for part in [
+        r#"bucket = "s3://bucket/a""#,
+        r#"bucketOptions = ["aws_endpoint=https://s3.example.org", "aws_region=auto", "aws_credentials_file=/c/cluster.env"]"#,
+        r#"address = "10.0.0.7:7000""#,
+        r#"key = embed "/cluster.key""#,
+        r#"(name = "files", bucket = (path = "files"))"#,
+        r#"(name = "kv-disk", bucket = (path = "kv"))"#,
+        r#"(name = "FS", service = "files"), (name = "SHARED", text = "1")"#,
+        // The copies of the objects that run here.
+        r#"(name = "do-disk", disk = (path = "/d", writable = true))"#,
+    ] {
+        assert!(config.contains(part), "{part} is not in\n{config}");
+    }
+    assert!(!config.contains("\"/w\"") && !config.contains("\"/s/kv\""), "{config}");
+    let alone = written(&[]);
+    assert!(!alone.contains("cluster") && !alone.contains("SHARED") && !alone.contains("bucket = ("));
 }

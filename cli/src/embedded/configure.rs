@@ -1,8 +1,9 @@
 //! Writes the files that workerd starts with: `config.capnp`, and the scripts and certificates that it embeds.
 
 use super::bootstrap::Bootstrap;
-use super::capnp::{self, Settings};
+use super::capnp::{self, Clustered, Settings};
 use super::channel_run::{self, Channel};
+use super::cluster::{self, Cluster, Place};
 use super::layout::Layout;
 use super::listen::Listen;
 use super::runtime::{self, Runtime};
@@ -17,6 +18,13 @@ pub fn write(layout: &Layout, runtime: &Runtime, port: u16, bootstrap: &Bootstra
         embed(layout, runtime, channel)?;
     }
     let listen = Listen::read(layout)?;
+    let cluster = match Cluster::read(layout)? {
+        None => None,
+        Some(cluster) => {
+            cluster::write_key()?;
+            Some((cluster, Place::read()?, cluster::keys_file()?))
+        }
+    };
     let config = capnp::config(&Settings {
         manifest: &runtime.manifest,
         port,
@@ -27,6 +35,9 @@ pub fn write(layout: &Layout, runtime: &Runtime, port: u16, bootstrap: &Bootstra
         services: &layout.services(),
         channels: &channels,
         listen: listen.as_ref(),
+        cluster: cluster
+            .as_ref()
+            .map(|(cluster, place, keys)| Clustered { cluster, place, keys }),
     })?;
     private_file::write_changed(&layout.config(), config)?;
     Ok(warnings)

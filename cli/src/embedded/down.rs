@@ -4,6 +4,7 @@
 use std::fs;
 use std::time::Duration;
 
+use super::cluster;
 use super::layout::Layout;
 use super::lock::{self, Lock};
 use super::process::Process;
@@ -14,6 +15,8 @@ use crate::exit::{Failure, Outcome};
 const PATIENCE: Duration = Duration::from_secs(45);
 /// The supervisor needs a quarter of a second for workerd, and a second for its log.
 const GRACE: Duration = Duration::from_secs(4);
+/// In a cluster, workerd gives its objects to others first.
+const CLUSTER_GRACE: Duration = Duration::from_secs(4 + cluster::HANDS_OVER_WITHIN.as_secs());
 const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
 /// Returns whether anything was running.
@@ -76,7 +79,12 @@ fn stop_supervisor(layout: &Layout, supervisor: Option<Process>) -> Outcome<()> 
         ));
     };
     supervisor.terminate();
-    if lock::wait_until_free(&layout.supervisor_lock(), GRACE) {
+    let grace = if cluster::is_joined(layout) {
+        CLUSTER_GRACE
+    } else {
+        GRACE
+    };
+    if lock::wait_until_free(&layout.supervisor_lock(), grace) {
         return Ok(());
     }
     if supervisor.end(Duration::ZERO) {

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Empty, Limited};
+use gsv_link::http::{self, Broken};
+use http_body_util::Empty;
 use hyper::body::Bytes;
-use hyper::client::conn::http1;
 use hyper::header::{ACCEPT, HOST};
 use hyper::{Request, StatusCode};
-use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
@@ -81,47 +80,32 @@ pub async fn check_state(port: u16) -> Result<(), String> {
 
 async fn ask(port: u16, path: &str) -> Result<Health, Unhealthy> {
     let wrong = |what: &str| Unhealthy::Wrong(what.to_owned());
-    let broken = |error: hyper::Error| {
-        wrong(if error.is_parse() {
-            "something that is not HTTP"
-        } else {
-            "nothing and hangs up"
-        })
-    };
     let socket = TcpStream::connect(("127.0.0.1", port))
         .await
         .map_err(|_| Unhealthy::Closed)?;
-    let (mut sender, connection) = http1::handshake(TokioIo::new(socket)).await.map_err(broken)?;
     let request = Request::get(path)
         .header(HOST, format!("127.0.0.1:{port}"))
         .header(ACCEPT, "application/json")
         .body(Empty::<Bytes>::new())
         .map_err(|error| Unhealthy::Wrong(error.to_string()))?;
-    let answer = async {
-        let response = sender.send_request(request).await.map_err(broken)?;
-        let status = response.status();
-        let body = Limited::new(response.into_body(), MAX_ANSWER_BYTES).collect().await;
-        let body = body.ok().map(http_body_util::Collected::to_bytes);
-        if status != StatusCode::OK {
-            let problem = body.and_then(|body| serde_json::from_slice::<Problem>(&body).ok());
-            return Err(match problem {
-                Some(Problem { title, detail }) => Unhealthy::Refused(detail.unwrap_or(title)),
-                None => wrong(&format!("with status {}", status.as_u16())),
-            });
-        }
-        let health = body.and_then(|body| serde_json::from_slice::<Health>(&body).ok());
-        match health {
-            Some(health) if health.ok => Ok(health),
-            Some(_) => Err(wrong("that it is not well")),
-            None => Err(wrong("something that is not a gateway's")),
-        }
-    };
-    let mut answer = std::pin::pin!(answer);
-    tokio::select! {
-        biased;
-        answer = &mut answer => answer,
-        // The connection ended, perhaps right after the answer.
-        _ = connection => answer.await,
+    let answer = http::send(socket, request).await.map_err(|broken| match broken {
+        Broken::Opening(error) | Broken::Sent(error) if error.is_parse() => wrong("something that is not HTTP"),
+        Broken::Opening(_) | Broken::Sent(_) => wrong("nothing and hangs up"),
+    })?;
+    let status = answer.status();
+    let body = answer.whole(MAX_ANSWER_BYTES).await.ok();
+    if status != StatusCode::OK {
+        let problem = body.and_then(|body| serde_json::from_slice::<Problem>(&body).ok());
+        return Err(match problem {
+            Some(Problem { title, detail }) => Unhealthy::Refused(detail.unwrap_or(title)),
+            None => wrong(&format!("with status {}", status.as_u16())),
+        });
+    }
+    let health = body.and_then(|body| serde_json::from_slice::<Health>(&body).ok());
+    match health {
+        Some(health) if health.ok => Ok(health),
+        Some(_) => Err(wrong("that it is not well")),
+        None => Err(wrong("something that is not a gateway's")),
     }
 }
 

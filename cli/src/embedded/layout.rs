@@ -101,6 +101,11 @@ impl Layout {
         self.gateway().join("listen.json")
     }
 
+    /// The cluster that this home belongs to (`cluster.rs`).
+    pub fn cluster(&self) -> PathBuf {
+        self.gateway().join("cluster.json")
+    }
+
     /// The certificate for other machines, with its key.
     pub fn certificate(&self) -> PathBuf {
         self.gateway().join("tls.pem")

@@ -7,7 +7,8 @@ use gsv_link::Target;
 
 use super::bootstrap::{Bootstrap, NewToken, sha256_hex};
 use super::layout::Layout;
-use super::url;
+use super::sealing_key::SealingKeys;
+use super::{cluster, url};
 use crate::config::{Config, FormerLogin, Key};
 use crate::exit::Outcome;
 
@@ -33,7 +34,17 @@ pub fn login(layout: &Layout, port: u16, new_token: bool) -> Outcome<(Bootstrap,
     let mut config = Config::load()?;
     let here = url(port);
     let elsewhere = config.get(Key::Url).filter(|url| !is_loopback(url)).map(str::to_owned);
-    if !new_token && let Some(bootstrap) = Bootstrap::read(&path)? {
+    let of_cluster = if cluster::is_joined(layout) {
+        Some(NewToken::of_cluster(&SealingKeys::ensure_file()?))
+    } else {
+        None
+    };
+    // In a cluster it follows from a key, which may have changed.
+    let is_current = |stored: &Bootstrap| {
+        let wanted = of_cluster.as_ref().map(|new| &new.bootstrap.sha256);
+        wanted.is_none_or(|wanted| *wanted == stored.sha256)
+    };
+    if !new_token && let Some(bootstrap) = Bootstrap::read(&path)?.filter(is_current) {
         if elsewhere.is_some() {
             return Ok((bootstrap, Login::Kept));
         }
@@ -49,7 +60,10 @@ pub fn login(layout: &Layout, port: u16, new_token: bool) -> Outcome<(Bootstrap,
         return Ok((bootstrap, Login::Moved));
     }
     let replaced = path.exists();
-    let NewToken { token, bootstrap } = NewToken::generate()?;
+    let NewToken { token, bootstrap } = match of_cluster {
+        Some(new) => new,
+        None => NewToken::generate()?,
+    };
     let login = if let Some(url) = elsewhere {
         Login::Elsewhere { url, token }
     } else {

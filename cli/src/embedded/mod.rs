@@ -13,6 +13,7 @@ pub mod channel_file;
 pub mod channel_name;
 pub mod channel_run;
 pub mod channels;
+pub mod cluster;
 pub mod configure;
 pub mod down;
 pub mod health;

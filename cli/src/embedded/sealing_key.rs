@@ -202,6 +202,16 @@ impl SealingKeys {
         })
     }
 
+    /// The key with which the instances of a cluster know each other (rule CL4).
+    pub fn for_cluster(&self) -> String {
+        HEXLOWER.encode(&self.first("cluster"))
+    }
+
+    /// A key for this purpose, from the key that seals.
+    pub fn first(&self, purpose: &str) -> [u8; KEY_BYTES] {
+        self.0.first().map_or([0; KEY_BYTES], |key| derived(key, purpose))
+    }
+
     /// The value of a Worker's `SEALING_KEYS`. `purpose` names the Worker.
     pub fn for_worker(&self, purpose: &str) -> String {
         let mut text = String::new();
@@ -275,6 +285,19 @@ mod tests {
         assert_ne!(gateway, channel);
         assert!(!gateway.contains(&"ab".repeat(32)) && !gateway.contains(&"cd".repeat(32)));
         assert_eq!(gateway, keys.for_worker("gateway"));
+    }
+
+    #[test]
+    fn cl4_the_keys_of_a_cluster_follow_from_the_first_key_alone() {
+        let (one, same, other) = (
+            SealingKeys(vec![[1; 32], [2; 32]]),
+            SealingKeys(vec![[1; 32]]),
+            SealingKeys(vec![[2; 32], [1; 32]]),
+        );
+        assert_eq!(one.for_cluster(), same.for_cluster());
+        assert_ne!(one.for_cluster(), other.for_cluster());
+        assert_eq!(one.for_cluster().len(), 64);
+        assert!(!one.for_worker("gateway").contains(&one.for_cluster()));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 
 use super::backups::Backups;
+use super::cluster;
 use super::layout::Layout;
 use super::listen::{Listen, Listening};
 use super::lock::Lock;
@@ -69,6 +70,7 @@ struct Supervisor {
     watchdog: Watchdog,
     of_start: OfStart,
     backups: Backups,
+    ready_within_s: u64,
 }
 
 struct Signals {
@@ -151,7 +153,13 @@ async fn keep_running(layout: Layout, runtime: Runtime, port: u16, mode: Mode, w
     let of_start = OfStart::look(&layout, &runtime.manifest.version);
     // Before the state says so.
     let backups = Backups::start(layout.clone(), log.clone())?;
+    let ready_within_s = if cluster::is_joined(&layout) {
+        cluster::READY_WITHIN_S
+    } else {
+        READY_WITHIN_S
+    };
     let mut supervisor = Supervisor {
+        ready_within_s,
         of_start,
         state,
         keys: SealingKeys::read()?,
@@ -217,6 +225,7 @@ impl Supervisor {
         self.state.set_workerd(Some(Process::of(pid)));
         self.enter(Phase::Starting)?;
         let port = self.state.port;
+        let ready_within_s = self.ready_within_s;
         let is_upgrade = self.of_start.is_upgrade();
         let answered = async {
             let health = health::until_ready(port).await;
@@ -239,9 +248,9 @@ impl Supervisor {
                 worker.stop().await;
                 return Ok((End::Asked(asked), false));
             }
-            () = sleep(Duration::from_secs(READY_WITHIN_S)) => {
+            () = sleep(Duration::from_secs(ready_within_s)) => {
                 worker.stop().await;
-                let reason = format!("gave no healthy answer within {READY_WITHIN_S} s");
+                let reason = format!("gave no healthy answer within {ready_within_s} s");
                 return Ok((End::Died(reason), false));
             }
         };

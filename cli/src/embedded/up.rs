@@ -8,6 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::cluster::{self, Cluster};
 use super::layout::Layout;
 use super::listen::{self, Listening, Wanted};
 use super::lock::{self, Lock};
@@ -30,6 +31,8 @@ pub struct Request {
     pub port: Option<u16>,
     pub new_token: bool,
     pub listen: Wanted,
+    /// Absent: as at the last start.
+    pub cluster: Option<cluster::Wanted>,
 }
 
 impl Default for Request {
@@ -39,6 +42,7 @@ impl Default for Request {
             port: None,
             new_token: false,
             listen: Wanted::Same,
+            cluster: None,
         }
     }
 }
@@ -53,6 +57,7 @@ pub struct Started {
     pub login: Login,
     /// Where it listens for other machines.
     pub listening: Option<Listening>,
+    pub cluster: Option<Cluster>,
     /// Faults that did not stop the gateway.
     pub warnings: Vec<String>,
 }
@@ -76,6 +81,7 @@ pub struct Prepared {
     runtime: Runtime,
     login: Login,
     listening: Option<Listening>,
+    cluster: Option<Cluster>,
     warnings: Vec<String>,
     turn: Lock,
 }
@@ -91,6 +97,7 @@ impl Prepared {
             took: Duration::ZERO,
             login: self.login,
             listening: self.listening,
+            cluster: self.cluster,
             warnings: self.warnings,
         };
         (started, self.turn)
@@ -128,7 +135,18 @@ pub fn prepare(layout: &Layout, request: &Request) -> Outcome<Preparation> {
         ));
     }
     ports::ensure_free(port)?;
-    let restored = upgrade::before_start(layout, &runtime.manifest.version)?;
+    let cluster = cluster::settle(layout, request.cluster.as_ref())?;
+    if cluster.is_some() && request.new_token {
+        return Err(cluster::unsupported(
+            "The first token of a cluster follows from secrets.key, so no other one was made.",
+            "Write a new first line into secrets.key on every machine of the cluster, and restart them all.",
+        ));
+    }
+    let restored = match cluster {
+        // What is on the disk is not the state.
+        Some(_) => None,
+        None => upgrade::before_start(layout, &runtime.manifest.version)?,
+    };
     let listening = listen::settle(layout, &request.listen, port)?;
     let (bootstrap, login) = login(layout, port, request.new_token)?;
     let lost_key = sealing_key::ensure(layout)?;
@@ -140,6 +158,7 @@ pub fn prepare(layout: &Layout, request: &Request) -> Outcome<Preparation> {
         runtime,
         login,
         listening,
+        cluster,
         warnings,
         turn,
     }))
@@ -170,7 +189,12 @@ pub fn start(layout: &Layout, prepared: Prepared) -> Outcome<Started> {
         .spawn()
         .or_fail("start the supervisor", next)?;
     let (mut started, _turn) = prepared.into_started();
-    let (reason, next) = match child.stdout.take().and_then(first_report) {
+    let patience = match started.cluster {
+        Some(_) => PATIENCE + Duration::from_secs(cluster::READY_WITHIN_S),
+        None => PATIENCE,
+    };
+    let report = child.stdout.take().and_then(|stdout| first_report(stdout, patience));
+    let (reason, next) = match report {
         Some(Report::Ready { pid, version }) => {
             started.pid = Some(pid);
             started.version = version.unwrap_or(started.version);
@@ -191,14 +215,14 @@ pub fn start(layout: &Layout, prepared: Prepared) -> Outcome<Started> {
     Err(Failure::failed(reason, next).with_lines(log::tail_since(&layout.log(), mark, LOG_LINES)))
 }
 
-fn first_report(stdout: ChildStdout) -> Option<Report> {
+fn first_report(stdout: ChildStdout, patience: Duration) -> Option<Report> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut line = String::new();
         let _ = BufReader::new(stdout).read_line(&mut line);
         let _ = sender.send(line);
     });
-    serde_json::from_str(&receiver.recv_timeout(PATIENCE).ok()?).ok()
+    serde_json::from_str(&receiver.recv_timeout(patience).ok()?).ok()
 }
 
 /// A second `up` changes nothing.
@@ -229,6 +253,15 @@ fn running(layout: &Layout, request: &Request) -> Outcome<Started> {
             "Run `gsv down` and then the same command again.",
         ));
     }
+    let cluster = Cluster::read(layout)?;
+    if let Some(wanted) = &request.cluster
+        && !wanted.is_met(cluster.as_ref())
+    {
+        return Err(Failure::failed(
+            "The gateway is running, and joins a cluster only when it starts.",
+            "Run `gsv down` and then the same command again.",
+        ));
+    }
     if request.new_token {
         return Err(Failure::failed(
             "The gateway is running, and loads a new first token only when it starts.",
@@ -243,6 +276,7 @@ fn running(layout: &Layout, request: &Request) -> Outcome<Started> {
         took: began.elapsed(),
         login: login::present(layout, state.port)?,
         listening: state.listening,
+        cluster,
         warnings: Vec::new(),
     })
 }

@@ -10,6 +10,7 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use super::cluster;
 use super::layout::Layout;
 use super::log::Log;
 use super::process::Process;
@@ -41,6 +42,8 @@ impl SharedLog {
 
 pub struct Worker {
     child: Child,
+    /// For its end, from the request to it.
+    grace: Duration,
     output: [JoinHandle<()>; 2],
 }
 
@@ -56,7 +59,12 @@ impl Worker {
             tokio::spawn(copy_lines(child.stdout.take(), log.clone(), SOURCE)),
             tokio::spawn(copy_lines(child.stderr.take(), log.clone(), SOURCE)),
         ];
-        Ok(Self { child, output })
+        let grace = if cluster::is_joined(layout) {
+            cluster::HANDS_OVER_WITHIN
+        } else {
+            STOP_GRACE
+        };
+        Ok(Self { child, grace, output })
     }
 
     pub fn pid(&self) -> u32 {
@@ -96,7 +104,7 @@ impl Worker {
         if let Some(pid) = self.child.id() {
             Process::of(pid).terminate();
         }
-        if timeout(STOP_GRACE, self.child.wait()).await.is_err() {
+        if timeout(self.grace, self.child.wait()).await.is_err() {
             let _ = self.child.kill().await;
         }
         flush(self.output).await;
@@ -109,6 +117,7 @@ fn command(layout: &Layout, runtime: &Runtime, keys: Option<&SealingKeys>) -> Co
         .arg("serve")
         // For the Worker loader (`capnp.rs`). The version of workerd is fixed with the program.
         .arg("--experimental")
+        .args(cluster::arguments(layout))
         .arg(layout.config())
         .current_dir(layout.gateway())
         .env_remove("GSV_TOKEN")
@@ -119,6 +128,9 @@ fn command(layout: &Layout, runtime: &Runtime, keys: Option<&SealingKeys>) -> Co
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
+    for variable in cluster::VARIABLES {
+        command.env_remove(variable);
+    }
     command.envs(sealing_key::environment(layout, keys));
     command
 }
@@ -163,5 +175,8 @@ mod tests {
         let wanted = std::env::var_os(ARENAS).unwrap_or_else(|| "1".into());
         assert_eq!(value(ARENAS), Some(Some(wanted)));
         assert_eq!(value("GSV_TOKEN"), Some(None), "it is removed");
+        for variable in cluster::VARIABLES {
+            assert_eq!(value(variable), Some(None), "[CL3] {variable} is removed");
+        }
     }
 }

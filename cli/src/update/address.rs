@@ -60,8 +60,14 @@ impl Address {
     }
 }
 
-/// Whether a request may go there: encrypted, or to this machine.
+/// Whether a request may go there: encrypted, or to this machine, and without a password.
 pub fn is_allowed(uri: &Uri) -> bool {
+    if uri
+        .authority()
+        .is_some_and(|authority| authority.as_str().contains('@'))
+    {
+        return false;
+    }
     match (uri.scheme_str(), uri.host()) {
         (Some("https"), Some(host)) => !host.is_empty(),
         (Some("http"), Some(host)) => matches!(host, "localhost" | "127.0.0.1" | "[::1]"),
@@ -121,6 +127,7 @@ mod tests {
         for bad in [
             "http://example.org/c",
             "http://127.0.0.1/c",
+            "https://me:secret@example.org/c",
             "//example.org/c",
             "file:///etc/passwd",
             "c",

@@ -4,23 +4,18 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use data_encoding::HEXLOWER;
-use http_body_util::{BodyExt, Empty};
-use hyper::body::{Bytes, Incoming};
-use hyper::client::conn::http1;
+use gsv_link::http::{self, Answer};
+use gsv_link::{Target, open_bytes};
+use http_body_util::Empty;
+use hyper::body::Bytes;
 use hyper::header::{ACCEPT, HOST, LOCATION, USER_AGENT};
-use hyper::{Request, Response, StatusCode, Uri};
-use hyper_util::rt::TokioIo;
+use hyper::http::uri::{Authority, PathAndQuery};
+use hyper::{Request, StatusCode, Uri};
 use ring::digest::{Context, SHA256};
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
 
 use super::address::{Address, redirected};
 use super::manifest;
@@ -121,67 +116,26 @@ async fn read_server(uri: &Uri, take: &mut impl FnMut(&[u8]) -> Outcome) -> Outc
             )));
         }
         loop {
-            let next = timeout(PATIENCE, answer.body_mut().frame()).await;
+            let next = timeout(PATIENCE, answer.next()).await;
             match next.map_err(|_| failed("the server does not go on"))? {
                 None => return Ok(()),
-                Some(frame) => {
-                    let frame = frame.map_err(|error| failed(&error.to_string()))?;
-                    if let Some(bytes) = frame.data_ref() {
-                        take(bytes)?;
-                    }
-                }
+                Some(part) => take(&part.map_err(|why| failed(&why))?)?,
             }
         }
     }
     Err(failed("the server sends the request on and on"))
 }
 
-async fn ask(uri: &Uri) -> Result<Response<Incoming>, String> {
-    let is_encrypted = uri.scheme_str() == Some("https");
-    let host = uri.host().ok_or("the address has no host")?;
-    let name = host.trim_start_matches('[').trim_end_matches(']');
-    let port = uri.port_u16().unwrap_or(if is_encrypted { 443 } else { 80 });
-    let socket = TcpStream::connect((name, port))
-        .await
-        .map_err(|error| error.to_string())?;
-    if !is_encrypted {
-        return send(socket, uri).await;
-    }
-    let server = ServerName::try_from(name.to_owned()).map_err(|error| error.to_string())?;
-    let connector = TlsConnector::from(Arc::new(tls()?));
-    let socket = connector
-        .connect(server, socket)
-        .await
-        .map_err(|error| error.to_string())?;
-    send(socket, uri).await
-}
-
-async fn send<S>(socket: S, uri: &Uri) -> Result<Response<Incoming>, String>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let words = |error: hyper::Error| error.to_string();
-    let (mut sender, connection) = http1::handshake(TokioIo::new(socket)).await.map_err(words)?;
-    // Ends with the answer, or with the runtime.
-    tokio::spawn(connection);
-    let request = Request::get(uri.path_and_query().map_or("/", hyper::http::uri::PathAndQuery::as_str))
-        .header(HOST, uri.authority().map_or("", hyper::http::uri::Authority::as_str))
+async fn ask(uri: &Uri) -> Result<Answer, String> {
+    let target = Target::parse(&uri.to_string()).map_err(|error| error.to_string())?;
+    let request = Request::get(uri.path_and_query().map_or("/", PathAndQuery::as_str))
+        .header(HOST, uri.authority().map_or("", Authority::as_str))
         .header(USER_AGENT, "gsv")
         .header(ACCEPT, "*/*")
         .body(Empty::<Bytes>::new())
         .map_err(|error| error.to_string())?;
-    sender.send_request(request).await.map_err(words)
-}
-
-fn tls() -> Result<ClientConfig, String> {
-    let roots = RootCertStore {
-        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-    };
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?;
-    Ok(config.with_root_certificates(roots).with_no_client_auth())
+    let socket = open_bytes(&target, PATIENCE).await?;
+    http::send(socket, request).await.map_err(|error| error.to_string())
 }
 
 /// A redirect's query may be a secret of the server's.

@@ -23,6 +23,7 @@ pub use gsv_protocol::types::Mode;
 pub use join::Join;
 pub use link::Link;
 pub use net::dial::open_bytes;
+pub use net::http;
 pub use net::pin::Fingerprint;
 pub use net::target::Target;
 pub use options::{AddressProvider, LedgerProvider, Options, ResumeProvider};

@@ -448,6 +448,66 @@ pub const CHAT_TOO_LONG: ErrorReason = ErrorReason {
     hint: "Put the text into a file and attach it: `gsv chat --attach FILE`.",
 };
 
+/// This is not the address of a cluster's bucket.
+pub const CLUSTER_BAD_ADDRESS: ErrorReason = ErrorReason {
+    reason: "cluster.bad_address",
+    code: 720,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 400,
+    exit: 2,
+    text: "This is not the address of a cluster's bucket.",
+    hint: "Write it as s3://BUCKET/PREFIX, with a bucket of yours and plain names.",
+};
+
+/// This is not an address for the other machines of a cluster, whose connections are not encrypted.
+pub const CLUSTER_BAD_LISTEN: ErrorReason = ErrorReason {
+    reason: "cluster.bad_listen",
+    code: 721,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 400,
+    exit: 2,
+    text: "This is not an address for the other machines of a cluster, whose connections are not encrypted.",
+    hint: "Give an address of this machine on a private network, with a port, such as 10.0.0.7:7000.",
+};
+
+/// Only a fresh home can join a cluster.
+pub const CLUSTER_HOME_USED: ErrorReason = ErrorReason {
+    reason: "cluster.home_used",
+    code: 723,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "Only a fresh home can join a cluster.",
+    hint: "Set GSV_HOME to a new folder. To bring this home into the cluster, run `gsv stop --all` and `gsv deploy export FILE` here, and `gsv deploy import FILE` there.",
+};
+
+/// The keys of the cluster's bucket are missing or not usable.
+pub const CLUSTER_NO_KEYS: ErrorReason = ErrorReason {
+    reason: "cluster.no_keys",
+    code: 722,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 400,
+    exit: 2,
+    text: "The keys of the cluster's bucket are missing or not usable.",
+    hint: "Write cluster.env into the configuration folder, with the lines AWS_ACCESS_KEY_ID=... and AWS_SECRET_ACCESS_KEY=..., and if needed AWS_ENDPOINT_URL=https://... and AWS_REGION=..., and run `chmod 600` on it.",
+};
+
+/// This is not possible with a cluster.
+pub const CLUSTER_UNSUPPORTED: ErrorReason = ErrorReason {
+    reason: "cluster.unsupported",
+    code: 724,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "This is not possible with a cluster.",
+    hint: "Read what a cluster can do in gateway/spec/cluster.md.",
+};
+
 /// The configuration was changed since it was read, so nothing was stored.
 pub const CONFIG_CHANGED: ErrorReason = ErrorReason {
     reason: "config.changed",
@@ -2491,6 +2551,11 @@ pub const ERRORS: &[ErrorReason] = &[
     CHAT_BAD_DIRECTIVE,
     CHAT_EMPTY,
     CHAT_TOO_LONG,
+    CLUSTER_BAD_ADDRESS,
+    CLUSTER_BAD_LISTEN,
+    CLUSTER_HOME_USED,
+    CLUSTER_NO_KEYS,
+    CLUSTER_UNSUPPORTED,
     CONFIG_CHANGED,
     CONFIG_INVALID,
     CONFIG_NO_SEALING_KEY,

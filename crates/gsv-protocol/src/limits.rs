@@ -62,6 +62,9 @@ pub const CHANNEL_FILES: u64 = 256;
 /// Bytes of these files.
 pub const CHANNEL_FILES_BYTES: u64 = 1_073_741_824;
 
+/// How long the gateway's word counts that a message of an agent may leave a channel: long enough for one that is sent at once.
+pub const CHANNEL_WORD_MS: u64 = 2_000;
+
 /// Requests a minute from one client connection.
 pub const CLIENT_FRAMES_PER_MINUTE: u64 = 600;
 

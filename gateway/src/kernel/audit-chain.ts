@@ -29,7 +29,7 @@ export interface Link {
 
 /** The link before the first entry of a log. */
 export const FIRST: Link = { seq: 0, hash: "0".repeat(64) };
-/** The first entry of the present format in a log that has older entries. */
+/** The first entry of the current format in a log that has older entries. */
 export const GENESIS = "audit.genesis";
 export const PRUNED = "audit.prune";
 

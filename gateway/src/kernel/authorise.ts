@@ -42,17 +42,11 @@ export function scopesOf({ kind, mode }: Pick<Principal, "kind" | "mode">): read
 }
 
 export function may(principal: Pick<Principal, "kind" | "mode">, method: MethodName): boolean {
-  const { callers } = METHODS[method];
+  const { callers, scope } = METHODS[method];
   // A second `connect` is answered `already_connected`, for every caller.
   if (method === "connect" || !callers.some((caller) => caller === principal.mode)) return false;
-  const scopes = scopesOf(principal);
   // Scopes tell clients apart. What a node or a channel may call follows from what it is.
-  return principal.mode === "client" ? scopes.includes(scopeOf(method)) : scopes.includes(principal.mode);
-}
-/** A client that does what nodes do, as an end of its own transfers, may operate (rule TF13). */
-function scopeOf(method: MethodName): Scope {
-  const { scope } = METHODS[method];
-  return scope === "node" ? "operate" : scope;
+  return scopesOf(principal).includes(principal.mode === "client" ? scope : principal.mode);
 }
 
 /** Why `may` says no, and which token would do: what a person can create is a kind of token, never a scope. */
@@ -60,8 +54,7 @@ export function refusalOf(
   { kind, mode }: Pick<Principal, "kind" | "mode">,
   method: MethodName,
 ): { readonly message: string; readonly hint?: string } {
-  const { callers } = METHODS[method];
-  const scope = scopeOf(method);
+  const { callers, scope } = METHODS[method];
   const who = mode === "client" ? `${withArticle(kind)} token` : `A ${mode}`;
   if (!callers.some((caller) => caller === "client"))
     return {

@@ -68,9 +68,7 @@ test("[A1] [S3] a method is denied unless the contract names the caller and the 
       for (const method of methods) {
         const { callers, scope } = METHODS[method];
         const named = callers.filter((caller) => caller === mode).length === 1;
-        // A client that does what nodes do operates.
-        const wanted = scope === "node" ? "operate" : scope;
-        const expected = method !== "connect" && named && (mode === "client" ? scopes.includes(wanted) : scopes.length === 1);
+        const expected = method !== "connect" && named && (mode === "client" ? scopes.includes(scope) : scopes.length === 1);
         assert.equal(may({ kind, mode }, method), expected, `${kind} ${mode} ${method}`);
       }
     }

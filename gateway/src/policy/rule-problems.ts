@@ -18,7 +18,7 @@ export interface RuleProblem {
   /** `toolApproval.rules[2]`. */
   readonly setting: string;
   readonly problem: string;
-  /** The rule can never apply. Otherwise: it does less than it seems to, at present. */
+  /** The rule can never apply. Otherwise: it does less than it seems to, for now. */
   readonly isFatal: boolean;
 }
 

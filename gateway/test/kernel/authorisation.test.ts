@@ -63,8 +63,7 @@ afterAll(() => {
 describe.each(Object.keys(ROLES) as Role[])("[A1][S3] %s", (role) => {
   test.each(methods)("%s", async (method) => {
     const { mode, scopes } = ROLES[role];
-    // A client that is an end of its own transfers does what nodes do, and may operate (TF13).
-    const scope = METHODS[method].scope === "node" ? "operate" : METHODS[method].scope;
+    const { scope } = METHODS[method];
     const before = asked.length;
     const res = await peers.get(role)?.call(method);
     const reason = res?.ok === false ? res.error?.reason : "ok";

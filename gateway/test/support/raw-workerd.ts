@@ -51,10 +51,11 @@ export class RawWorkerd {
     files: Readonly<Record<string, string | Uint8Array>> = {},
     sockets: readonly string[] = ["http"],
     env: Readonly<Record<string, string>> = {},
+    options: readonly string[] = [],
   ): Promise<RawWorkerd> {
     mkdirSync(folder, { recursive: true });
     for (const [name, text] of Object.entries({ ...files, "config.capnp": config })) writeFileSync(join(folder, name), text);
-    const child = spawn(workerdPath(), ["serve", "config.capnp", "--control-fd=3"], {
+    const child = spawn(workerdPath(), ["serve", "config.capnp", "--control-fd=3", ...options], {
       cwd: folder,
       env: { ...process.env, ...env },
       stdio: ["ignore", "pipe", "pipe", "pipe"],

@@ -3,14 +3,13 @@
 use std::error::Error;
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Limited};
 use hyper::Request;
 use hyper::body::{Body, Bytes};
-use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
 
 use crate::error::LinkError;
 use crate::net::dial::open_stream;
+use crate::net::http::{self, Broken};
 use crate::net::refusal::refusal;
 use crate::net::target::Target;
 
@@ -53,7 +52,7 @@ impl Kind {
         within: Duration,
     ) -> Result<Answer, LinkError>
     where
-        B: Body + 'static,
+        B: Body + Send + 'static,
         B::Data: Send,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
         Answer: DeserializeOwned,
@@ -71,7 +70,7 @@ impl Kind {
 
     async fn ask<B, Answer>(&self, target: &Target, request: Request<B>) -> Result<Answer, LinkError>
     where
-        B: Body + 'static,
+        B: Body + Send + 'static,
         B::Data: Send,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
         Answer: DeserializeOwned,
@@ -84,28 +83,15 @@ impl Kind {
             Some(error) => LinkError::Refused { error: *error },
             None => unreachable(failure.cause),
         })?;
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| unreachable(error.to_string()))?;
-        let answer = async {
-            let response = sender.send_request(request).await.map_err(|error| LinkError::Closed {
+        let answer = http::send(stream, request).await.map_err(|broken| match broken {
+            Broken::Opening(error) => unreachable(error.to_string()),
+            Broken::Sent(error) => LinkError::Closed {
                 reason: format!("the {} broke off ({error})", self.noun),
-            })?;
-            let status = response.status();
-            let body = Limited::new(response.into_body(), MAX_ANSWER)
-                .collect()
-                .await
-                .map_err(|error| self.bad_answer(error.to_string()))?
-                .to_bytes();
-            self.read(status, &body)
-        };
-        let mut answer = std::pin::pin!(answer);
-        tokio::select! {
-            biased;
-            answer = &mut answer => answer,
-            // The connection ends by itself only when it broke; an answer that came before still counts.
-            _ = connection => answer.await,
-        }
+            },
+        })?;
+        let status = answer.status();
+        let body = answer.whole(MAX_ANSWER).await.map_err(|why| self.bad_answer(why))?;
+        self.read(status, &body)
     }
 
     fn read<Answer: DeserializeOwned>(&self, status: hyper::StatusCode, body: &Bytes) -> Result<Answer, LinkError> {

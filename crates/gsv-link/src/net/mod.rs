@@ -2,6 +2,7 @@
 
 pub mod dial;
 pub(crate) mod exchange;
+pub mod http;
 pub mod pin;
 pub mod refusal;
 pub mod target;

@@ -134,7 +134,7 @@ export const headOf = ({ id, agentId, createdAt, request }: NewJob, { status, st
   ...(endedAt === undefined ? {} : { ended_at: endedAt }),
 });
 
-/** A job as its readers see it. `retried`: why its present step is made again. */
+/** A job as its readers see it. `retried`: why its current step is made again. */
 export function shown(job: NewJob, state: JobState, report: AgentReport | undefined, retried: JobState["error"]): AgentJob {
   const { endedAt, sessionKey, cancelling } = state;
   const error = state.error ?? (hasEnded(state) ? undefined : retried);
