@@ -33,7 +33,7 @@ fn stopped(home: &Home) -> String {
 
 fn schedule(home: &Home, args: &[&str]) -> common::Run {
     home.gsv_with(
-        &[&["backup", "schedule"], args].concat(),
+        [&["backup", "schedule"], args].concat(),
         "GSV_BACKUP_PASSPHRASE",
         "five words for a night",
     )
@@ -110,7 +110,7 @@ fn bk14_what_makes_no_sense_is_refused_before_anything_is_stored() {
     let run = schedule(&home, &["--to", inside.to_str().unwrap()]).failed(2);
     assert!(run.stderr.contains("in the state folder"), "{run:?}");
     let short = home
-        .gsv_with(&["backup", "schedule", "--to", &disk], "GSV_BACKUP_PASSPHRASE", "short")
+        .gsv_with(["backup", "schedule", "--to", &disk], "GSV_BACKUP_PASSPHRASE", "short")
         .failed(2);
     assert!(short.stderr.contains("fewer than 8"), "{short:?}");
     assert!(!home.state().join("backups/schedule.json").exists());

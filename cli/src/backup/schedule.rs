@@ -282,9 +282,9 @@ pub fn due_at(schedule: &Schedule, record: &Record, now: u64) -> u64 {
     }
     match record.last() {
         None => bounded(now.max(least)),
-        Some(last) => {
-            let due = last.began_at.saturating_add(every);
-            bounded(due.max(last.ended_at.saturating_add(every / 2)).max(least))
+        Some(made) => {
+            let due = made.began_at.saturating_add(every);
+            bounded(due.max(made.ended_at.saturating_add(every / 2)).max(least))
         }
     }
 }

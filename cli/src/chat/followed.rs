@@ -72,6 +72,10 @@ impl News {
 }
 
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, and any may hold with any"
+)]
 pub struct Followed {
     /// The key that the user gave.
     pub session: String,

@@ -102,7 +102,7 @@ impl Status {
         let Some(before) = self.work.clone() else { return };
         match draw {
             Draw::Sent(_) | Draw::Show(Show::Restart | Show::Resuming | Show::Thinking(_)) => {
-                self.work = Some(Work::Thinking)
+                self.work = Some(Work::Thinking);
             }
             Draw::Show(Show::Text(_)) => self.work = Some(Work::Writing),
             Draw::Show(Show::EndOfText) => {

@@ -154,12 +154,12 @@ impl Open {
             });
             for row in full_rows(&mut self.row, width.saturating_sub(BAR_COLUMNS).max(1)) {
                 self.is_wrapped = true;
-                rows.extend(self.row(row));
+                rows.extend(self.row(&row));
             }
             if is_whole {
                 let row = std::mem::take(&mut self.row);
                 if !std::mem::take(&mut self.is_wrapped) || !row.is_empty() {
-                    rows.extend(self.row(row));
+                    rows.extend(self.row(&row));
                 }
             }
         }
@@ -167,7 +167,7 @@ impl Open {
     }
 
     /// The rows that can be printed once this one is complete.
-    fn row(&mut self, row: String) -> Vec<String> {
+    fn row(&mut self, row: &str) -> Vec<String> {
         if row.trim().is_empty() {
             self.is_blank_before = self.fold.has_rows();
             return Vec::new();
@@ -183,7 +183,7 @@ impl Open {
     /// What is left of the last row.
     fn rest(&mut self) -> Vec<String> {
         let row = std::mem::take(&mut self.row);
-        self.row(row)
+        self.row(&row)
     }
 }
 
@@ -259,7 +259,8 @@ mod tests {
     }
 
     fn lines(count: usize) -> String {
-        (1..=count).map(|number| format!("line {number}\n")).collect()
+        let lines: Vec<String> = (1..=count).map(|number| format!("line {number}")).collect();
+        lines.join("\n") + "\n"
     }
 
     #[test]

@@ -205,8 +205,6 @@ impl Kind {
     fn show(&mut self, show: Show) {
         match show {
             Show::Text(text) => self.text(&text),
-            // `View` shows them.
-            Show::Thinking(_) => {}
             Show::Restart => self.restart(),
             Show::EndOfText | Show::End(_) => self.end_text(),
             Show::Resuming => self.note("resuming…"),
@@ -221,7 +219,8 @@ impl Kind {
             Show::File(file) if !matches!(self, Self::Json(_)) => {
                 self.note(&files::line(&file, Layout::find().ok().as_ref()));
             }
-            Show::Tool(_) | Show::File(_) => {}
+            // `View` shows what the model thinks.
+            Show::Tool(_) | Show::File(_) | Show::Thinking(_) => {}
             Show::Status(text) => self.note(&clean(&text)),
             Show::Paused { text, .. } => self.note(&format!("waiting for your decision: {}", clean(&text))),
         }

@@ -9,7 +9,8 @@ fn thinking(offset: u64, text: &str) -> Value {
 }
 
 fn numbered(count: usize) -> String {
-    (1..=count).map(|line| format!("reason {line}\n")).collect()
+    let lines: Vec<String> = (1..=count).map(|line| format!("reason {line}")).collect();
+    lines.join("\n") + "\n"
 }
 
 /// The next message that the chat sends, answered. Gives its run and whether it asks for thoughts.

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use http_body_util::{BodyExt, Limited};
+use http_body_util::{BodyExt, Collected, Limited};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::client::conn::http1;
 use hyper::header::HeaderMap;
@@ -87,9 +87,7 @@ impl Answer {
         // The connection is served until the last byte.
         let Self { response, _connection } = self;
         let content = Limited::new(response.into_body(), max_bytes).collect().await;
-        content
-            .map(|content| content.to_bytes())
-            .map_err(|error| error.to_string())
+        content.map(Collected::to_bytes).map_err(|error| error.to_string())
     }
 }
 
