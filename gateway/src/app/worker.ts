@@ -15,6 +15,7 @@ import { runResponse } from "./http/run.ts";
 import { uploadResponse } from "./http/upload.ts";
 import { addressOf, hostAllowed } from "./http/hosts.ts";
 import { Webhooks } from "./http/webhook.ts";
+import { instance } from "./instance.ts";
 import { bearerToken } from "../kernel/bearer.ts";
 import { systemClock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
@@ -29,17 +30,11 @@ export { ReaderService } from "./reader-service.ts";
 export { SearchIndex } from "./search-index-do.ts";
 export { Session } from "./session-do.ts";
 
-/** Whether this instance of the runtime has told the gateway about its restart. */
-let resumed = false;
-/** The one look at the state of this instance. */
-let stateChecked: Promise<void> | undefined;
 /** How the name of the dead-letter queue ends. */
 const DEAD_LETTERS = "-dead-letter";
 const EVENT_RETRY_SECONDS = 30;
 const hooks = new HookDoor();
 const webhooks = new Webhooks(() => systemClock.now());
-/** Once there is a token there always is one: the last admin token can't be revoked. */
-let tokenConfigured = false;
 
 async function answer(request: Request, env: Env, ctx: ExecutionContext, isKnownServer: boolean): Promise<Response> {
   const log = askingLog("worker", env, ctx);
@@ -118,9 +113,9 @@ async function respond(request: Request, env: Env, ctx: ExecutionContext, log: L
 async function refuse(request: Request, env: Env): Promise<Response | undefined> {
   const asker = askerOf(request, env);
   // Strangers without a token don't wake the gateway.
-  if (asker.token === undefined && tokenConfigured) return problemResponse("auth.required");
+  if (asker.token === undefined && instance.hasToken) return problemResponse("auth.required");
   const outcome = await gatewayStub(env).authenticate(asker);
-  tokenConfigured ||= outcome.ok || outcome.error.reason !== "auth.not_configured";
+  instance.hasToken ||= outcome.ok || outcome.error.reason !== "auth.not_configured";
   if (!outcome.ok) return failureResponse(outcome.error);
   return outcome.value.scopes.includes("read") ? undefined : problemResponse("auth.forbidden", "This needs a client or admin token.");
 }
@@ -132,10 +127,10 @@ async function webhook(request: Request, env: Env): Promise<Response> {
 
 /** Undefined: there is a token. Before the first one exists, everything is closed. */
 async function closed(env: Env): Promise<Response | undefined> {
-  if (tokenConfigured) return undefined;
+  if (instance.hasToken) return undefined;
   const outcome = await gatewayStub(env).authenticate({ address: "" });
   if (!outcome.ok && outcome.error.reason === "auth.not_configured") return problemResponse("auth.not_configured");
-  tokenConfigured = true;
+  instance.hasToken = true;
   return undefined;
 }
 async function hook(request: Request, env: Env, path: string): Promise<Response> {
@@ -181,7 +176,7 @@ function askerOf(request: Request, env: Env): HttpCaller {
 /** `POST /media`. Uploads need other rights than reads, so they have an admission of their own. */
 async function receive(request: Request, env: Env, url: URL): Promise<Response> {
   const asker = askerOf(request, env);
-  if (asker.token === undefined && tokenConfigured) return problemResponse("auth.required");
+  if (asker.token === undefined && instance.hasToken) return problemResponse("auth.required");
   const asked: UploadAsked = Object.fromEntries(
     (["sessionKey", "callId", "id"] as const).flatMap((name) => {
       const value = url.searchParams.get(name);
@@ -189,7 +184,7 @@ async function receive(request: Request, env: Env, url: URL): Promise<Response> 
     }),
   );
   const place = await gatewayStub(env).admitUpload(asker, asked);
-  tokenConfigured ||= place.ok || place.error.reason !== "auth.not_configured";
+  instance.hasToken ||= place.ok || place.error.reason !== "auth.not_configured";
   if (!place.ok && place.error.reason.startsWith("auth.")) return failureResponse(place.error);
   if (request.method !== "POST") return problemResponse("protocol.unsupported", "Files are uploaded here: send a POST request.", 405);
   if (!place.ok) return failureResponse(place.error);
@@ -207,9 +202,9 @@ function media(request: Request, env: Env, path: string): Promise<Response> | Re
 
 /** What the supervisor asks at the first start of another version (gateway rule UP2). Costs work once, because it needs no token. */
 async function stateHealth(env: Env, log: Logger): Promise<Response> {
-  stateChecked ??= gatewayStub(env).checkState();
+  instance.stateChecked ??= gatewayStub(env).checkState();
   try {
-    await stateChecked;
+    await instance.stateChecked;
     return healthResponse(versionOf(env));
   } catch (error) {
     log.error("state_refused", { error });
@@ -220,12 +215,12 @@ async function stateHealth(env: Env, log: Logger): Promise<Response> {
 
 /** On the edge, alarms resume sessions. An embedded runtime does it at its first /health (gateway rule D6). */
 function resumeOnce(env: Env, ctx: ExecutionContext, log: Logger): void {
-  if (resumed || !isEmbedded(env)) return;
-  resumed = true;
+  if (instance.hasResumed || !isEmbedded(env)) return;
+  instance.hasResumed = true;
   const resuming = gatewayStub(env)
     .restarted()
     .catch((error: unknown) => {
-      resumed = false;
+      instance.hasResumed = false;
       log.error("resume_failed", { error });
     });
   ctx.waitUntil(resuming);
