@@ -57,7 +57,8 @@ impl Above {
         let end = state.text.rfind('\n').map_or(0, |end| end + 1);
         let rest = state.text.split_off(end);
         let lines = std::mem::replace(&mut state.text, rest);
-        let lines = std::mem::take(&mut state.sign).to_owned() + &lines;
+        // It is about the lines, so they are there first.
+        let lines = lines + std::mem::take(&mut state.sign);
         match std::mem::take(&mut state.erased) {
             0 => lines,
             rows => format!("\u{1b}[{rows}A\r\u{1b}[J{lines}"),
@@ -112,5 +113,14 @@ mod tests {
         assert_eq!(above.take_lines(), "\u{1b}[2A\r\u{1b}[Jtwo\n");
         assert_eq!(above.take_all(), "rest\n");
         assert_eq!(above.take_all(), "");
+    }
+
+    #[test]
+    fn ct7_the_bell_comes_after_the_lines_that_it_is_about() {
+        let above = Above::default();
+        above.sign("\u{7}");
+        above.push("the answer\n");
+        assert_eq!(above.take_lines(), "the answer\n\u{7}");
+        assert_eq!(above.take_lines(), "");
     }
 }
