@@ -1,10 +1,10 @@
 /**
  * Builds the package into dist/: the addon of this platform, the JavaScript and its types.
  *
- *   node build.ts [--release] [--check] [--workspace]
+ *   node build.ts [--release] [--check]
  *
  * The types of the addon (js/gen/native.d.ts) come from its Rust code, and are committed. `--check` fails when they have changed.
- * Cargo decides what is out of date. `--workspace` reuses what a build of the whole workspace with its tests has compiled.
+ * Cargo decides what is out of date.
  */
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -18,8 +18,7 @@ const ROOT = join(HERE, "../..");
 const DIST = join(HERE, "dist");
 const TYPES = join(HERE, "js", "gen", "native.d.ts");
 
-const flag = { type: "boolean", default: false } as const;
-const { values } = parseArgs({ options: { release: flag, check: flag, workspace: flag } });
+const { values } = parseArgs({ options: { release: { type: "boolean", default: false }, check: { type: "boolean", default: false } } });
 
 function run(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): void {
   const { status, error } = spawnSync(command, args, { cwd: ROOT, stdio: "inherit", env: { ...process.env, ...env } });
@@ -30,8 +29,7 @@ const target = process.env["CARGO_TARGET_DIR"] ?? join(ROOT, "target");
 const definitions = join(target, "napi-types");
 mkdirSync(definitions, { recursive: true });
 const found = readdirSync(definitions).length > 0;
-const what = values.workspace ? ["--workspace", "--all-targets"] : ["--package", "gsv-napi"];
-run("cargo", ["build", "--locked", ...what, ...(values.release ? ["--release"] : [])], {
+run("cargo", ["build", "--locked", "--package", "gsv-napi", ...(values.release ? ["--release"] : [])], {
   // The addon's macros write its types there while it is compiled. A build that finds them may reuse what it has.
   NAPI_TYPE_DEF_TMP_FOLDER: definitions,
   ...(found ? {} : { NAPI_FORCE_BUILD_GSV_NAPI: "types" }),

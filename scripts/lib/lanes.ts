@@ -177,8 +177,7 @@ const NAPI: Lane = {
     const gsv = await buildGsv("debug", log);
     if (gsv !== null) return gsv;
     // Below the priority of tests, as every compilation. It also compares the committed types with the Rust code.
-    const build = ["-n", "10", process.execPath, join(PACKAGE, "build.ts"), "--check", "--workspace"];
-    const built = await run("nice", build, { cwd: ROOT, logFile: log });
+    const built = await run("nice", ["-n", "10", process.execPath, join(PACKAGE, "build.ts"), "--check"], { cwd: ROOT, logFile: log });
     return failedOnly(fromCommand(built, "crates/gsv-napi/build.ts", BUILT));
   },
   go: (log, report) => endToEnd(files(/^crates\/gsv-napi\/test\/.*\.test\.ts$/), log, report, "debug"),

@@ -235,7 +235,7 @@ describe("gsv deploy", () => {
     assert.deepEqual(deployer.fake.inventory(), {
       workers: [],
       bindings: [],
-      buckets: ["photos"],
+      buckets: ["photos mine"],
       databases: [],
       namespaces: [],
       queues: [],
