@@ -5,6 +5,8 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
+
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::paths;
 
@@ -36,6 +38,15 @@ pub fn write_changed(path: &Path, content: impl AsRef<[u8]>) -> Outcome {
         return Ok(());
     }
     write(path, content)
+}
+
+/// A value that is stored as JSON. `None`: there is no such file.
+pub fn read_json<T: DeserializeOwned>(path: &Path, repair: &str) -> Outcome<Option<T>> {
+    let Some(text) = read_private(path, repair)? else {
+        return Ok(None);
+    };
+    let read = serde_json::from_str(&text);
+    read.map(Some).map_err(|_| unusable(path, "it is damaged", repair))
 }
 
 /// The text of a file that may hold secrets, or `None` when it does not exist. Fails when other users can read the file.

@@ -84,13 +84,7 @@ impl Wanted {
 impl Cluster {
     /// `None`: this home belongs to no cluster.
     pub fn read(layout: &Layout) -> Outcome<Option<Self>> {
-        let path = layout.cluster();
-        let Some(text) = private_file::read_private(&path, REPAIR)? else {
-            return Ok(None);
-        };
-        let read = serde_json::from_str(&text);
-        read.map(Some)
-            .map_err(|_| private_file::unusable(&path, "it is damaged", REPAIR))
+        private_file::read_json(&layout.cluster(), REPAIR)
     }
 
     /// What a command that works on files of this machine says in a cluster.

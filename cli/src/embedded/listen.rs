@@ -79,13 +79,7 @@ pub fn reachable(address: SocketAddr) -> SocketAddr {
 impl Listen {
     /// `None`: only on loopback.
     pub fn read(layout: &Layout) -> Outcome<Option<Self>> {
-        let path = layout.listen();
-        let Some(text) = private_file::read_private(&path, REPAIR)? else {
-            return Ok(None);
-        };
-        let read = serde_json::from_str(&text);
-        read.map(Some)
-            .map_err(|_| private_file::unusable(&path, "it is damaged", REPAIR))
+        private_file::read_json(&layout.listen(), REPAIR)
     }
 
     /// The certificate that this needs; made when there is none.
