@@ -41,8 +41,8 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     exclude: ["test/sim/**", "test/models/**", "**/*.unit.test.ts"],
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     // Two cores is the machine that this must be quick on. The files of one worker share a workerd, and each begins with empty storage.
     maxWorkers: 2,
     isolate: false,

@@ -1,7 +1,7 @@
 /** Waits of the end-to-end tests: for conditions, never for time. */
 
 /** Longer than any step takes on a slow machine with a cold disk; a test that reaches it has failed. */
-export const DEADLINE_MS = 40_000;
+export const DEADLINE_MS = 120_000;
 
 /** Looks every `everyMs`: short for files and processes, longer for requests to the gateway, which limits their rate. */
 export async function until<T>(what: string, look: () => T | Promise<T>, deadlineMs = DEADLINE_MS, everyMs = 10): Promise<NonNullable<T>> {

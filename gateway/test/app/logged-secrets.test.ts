@@ -7,7 +7,7 @@ import { composeNativeTools } from "../../src/app/native-tools.ts";
 import { wiring } from "../../src/app/session-wiring.ts";
 import type { NativeTools } from "../../src/ports/native-tools.ts";
 import { tool } from "../../src/tools/tool.ts";
-import { ADMIN, client, fetchWorker, gateway, type Peer, seed } from "../support/gateway.ts";
+import { ADMIN, client, fetchWorker, gateway, type Peer, seed, eventually } from "../support/gateway.ts";
 
 /** It has no shape by which a secret is recognised. */
 const SECRET = "correct horse battery staple";
@@ -39,7 +39,7 @@ afterEach(() => {
 
 /** The line with this event, which masks the secret and keeps the rest of the text. */
 async function hides(component: string, event: string): Promise<void> {
-  const line = await vi.waitFor(() => {
+  const line = await eventually(() => {
     const found = lines.find((text) => text.includes(`"${event}"`));
     if (found === undefined) throw new Error(`no line ${event}: ${lines.join("\n")}`);
     return found;

@@ -166,5 +166,5 @@ describe("[D2] [F62] a plain message", () => {
     const [few, many] = [at.get(9), at.get(1_000)];
     expect(many).toEqual(few);
     expect(many?.read).toBeLessThanOrEqual(5);
-  }, 60_000);
+  });
 });

@@ -297,7 +297,7 @@ describe("reset and compaction", () => {
     const failed = await s.port.reset();
     expect(!failed.ok && failed.error.reason).toBe("session.archive_failed");
     expect(value(await s.port.get()).messageCount).toBe(2);
-  }, 30_000);
+  });
   it("[R6] /new resets and says so; /compact keeps the last messages", async () => {
     const stage = new Stage().open();
     const s = newSession();

@@ -36,7 +36,7 @@ import { createResultFiles } from "../../src/storage/results.ts";
 export async function until<T>(
   what: string,
   probe: () => T | undefined | false | Promise<T | undefined | false>,
-  timeoutMs = 8_000,
+  timeoutMs = 30_000,
 ): Promise<T> {
   const end = performance.now() + timeoutMs;
   for (;;) {

@@ -158,5 +158,5 @@ describe("results and media", () => {
     expect(value(await deleteMedia(env.STORAGE, sessionKey))).toBe(uuids.length);
     expect((await env.STORAGE.list({ prefix: `media/${sessionKey}/` })).objects).toEqual([]);
     expect((await env.STORAGE.list({ prefix: `media/${other}/` })).objects).toHaveLength(1);
-  }, 60_000);
+  });
 });

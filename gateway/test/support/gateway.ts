@@ -27,14 +27,16 @@ export function channelEntrypoint(channel: string | undefined = "test"): Gateway
 export const silent = { error: () => undefined };
 /** The clock of tests: so far ahead that alarms fire only when a test fires them. */
 export const FAR = Date.UTC(2100, 0, 1);
+/** Longer than any step takes on a slow machine with other work. */
+const DEADLINE_MS = 30_000;
 /** Waits until `check` passes; at the deadline it fails with the last failure. */
-export const eventually = (check: () => void | Promise<void>): Promise<void> => vi.waitFor(check, { timeout: 5000, interval: 5 });
+export const eventually = <T>(check: () => T | Promise<T>): Promise<T> => vi.waitFor(check, { timeout: DEADLINE_MS, interval: 5 });
 
 /**
  * Waits until `probe` returns a value, or fails with the name of the expected value. Retries after each turn of the event loop. The
  * deadline does not use `Date.now`, because tests move or stop that clock.
  */
-export async function until<T>(what: string, probe: () => T | undefined | false, timeoutMs = 5000): Promise<T> {
+export async function until<T>(what: string, probe: () => T | undefined | false, timeoutMs = DEADLINE_MS): Promise<T> {
   const end = performance.now() + timeoutMs;
   for (;;) {
     const found = probe();

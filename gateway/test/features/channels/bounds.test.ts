@@ -6,7 +6,7 @@ import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type { ChannelInbound, ChannelInboundOutcome, ChannelSendResult } from "../../../../protocol/gen/types.ts";
 import { parts } from "../../../src/app/compose.ts";
 import type { SessionSend } from "../../../src/ports/session.ts";
-import { channelEntrypoint, client, fakeSessions, gateway, type Peer, seed } from "../../support/gateway.ts";
+import { channelEntrypoint, client, fakeSessions, gateway, type Peer, seed, eventually } from "../../support/gateway.ts";
 
 const ACCOUNT = { channel: "test", accountId: "default" };
 let owner: Peer;
@@ -115,12 +115,12 @@ test("[P12] held messages that cannot be handed over block no others and are ret
     await take(dm(name, "hello"));
     await approve(name);
   }
-  await vi.waitFor(() => expect(tries).toBeGreaterThan(1));
+  await eventually(() => expect(tries).toBeGreaterThan(1));
   expect(await count("held")).toBe(2);
   broken = ["anna"];
   pass(31_000);
   await runDurableObjectAlarm(gateway());
-  await vi.waitFor(async () => expect(await count("held")).toBe(1));
+  await eventually(async () => expect(await count("held")).toBe(1));
   const soFar = tries;
   for (let minute = 0; minute < 180; minute++) {
     pass(60_000);
@@ -142,12 +142,12 @@ test("[P10] the answer to a held message is not lost when the channel's queue is
   await take(dm("anna", "/help"));
   answer = { status: "refused", error: "too many messages wait for the platform", retryable: true };
   await approve("anna");
-  await vi.waitFor(() => expect(offered).toHaveLength(1));
+  await eventually(() => expect(offered).toHaveLength(1));
   expect(await count("held")).toBe(1);
   answer = { status: "queued" };
   pass(31_000);
   await runDurableObjectAlarm(gateway());
-  await vi.waitFor(() => expect(offered).toEqual(["All that I can do.", "All that I can do."]));
-  await vi.waitFor(async () => expect(await count("held")).toBe(0));
+  await eventually(() => expect(offered).toEqual(["All that I can do.", "All that I can do."]));
+  await eventually(async () => expect(await count("held")).toBe(0));
   expect(asked).toHaveLength(1);
 });

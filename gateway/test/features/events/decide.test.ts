@@ -125,7 +125,7 @@ describe("[EV7] [EV12] a question about an event", () => {
       expect(entries.filter(({ action }) => action === "events.resolve").map(({ target }) => target)).toEqual([event]);
       expect(entries.some(({ action, target }) => action === "approval.resolve" && target === code)).toBe(true);
     });
-  }, 40_000);
+  });
   test("is answered with the session that it names, also a second time; not with another one", async () => {
     const { code, sessionKey, hash } = await asked();
     const answer = { code, decision: "deny", hash };
@@ -214,5 +214,5 @@ describe("[EV7] [EV12] a question about an event", () => {
       const { entries } = await owner.ok<{ entries: object[] }>("audit.list", { action: "events.resolve" });
       expect(entries).toMatchObject([{ actor: "no one, in 30 days", target: event, decision: "allowed", detail: "reject" }]);
     });
-  }, 40_000);
+  });
 });

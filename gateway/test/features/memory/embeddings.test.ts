@@ -6,7 +6,7 @@ import type { MemoryAddResult, MemoryListResult, MemorySearchResult, UsageGetRes
 import { answerFor, meaningOf } from "../../../../test/fakes/meaning.ts";
 import { parts } from "../../../src/app/compose.ts";
 import { Alarms } from "../../../src/kernel/alarms.ts";
-import { client, fakeSessions, gateway, type Peer, seed, until } from "../../support/gateway.ts";
+import { client, fakeSessions, gateway, type Peer, seed, until, eventually } from "../../support/gateway.ts";
 
 const KEY = "sk-owners-embedding-key-1234";
 let owner: Peer;
@@ -49,25 +49,19 @@ const useOpenAi = async (): Promise<void> => {
 };
 /** Until no step is due: the alarm fires by itself, too. */
 const settled = () =>
-  vi.waitFor(
-    async () => {
-      await runDurableObjectAlarm(gateway());
-      const row = await env.DB?.prepare("SELECT count(*) AS n FROM long_term_memory WHERE embedding_state <> 'done'").first<{
-        n: number;
-      }>();
-      expect(row?.n).toBe(0);
-    },
-    { timeout: 8_000, interval: 20 },
-  );
+  eventually(async () => {
+    await runDurableObjectAlarm(gateway());
+    const row = await env.DB?.prepare("SELECT count(*) AS n FROM long_term_memory WHERE embedding_state <> 'done'").first<{
+      n: number;
+    }>();
+    expect(row?.n).toBe(0);
+  });
 /** Until the last step has failed with this. */
 const failedWith = (problem: RegExp) =>
-  vi.waitFor(
-    async () => {
-      await runDurableObjectAlarm(gateway());
-      expect((await list()).embeddings?.problem).toMatch(problem);
-    },
-    { timeout: 8_000, interval: 50 },
-  );
+  eventually(async () => {
+    await runDurableObjectAlarm(gateway());
+    expect((await list()).embeddings?.problem).toMatch(problem);
+  });
 
 describe("with the built-in table", () => {
   test("[LM13] nothing is sent anywhere, and no memory waits", async () => {
@@ -123,9 +117,9 @@ describe("with an embedding service", () => {
     });
     meanwhile = async () => void (await until("the release", () => isReleased || undefined));
     await add("The zebra eats grass.");
-    await vi.waitFor(() => expect(sent).toHaveLength(1));
+    await eventually(() => expect(sent).toHaveLength(1));
     await until("the end of the alarm", () => firing === 0);
-    const alarm = await vi.waitFor(async () => {
+    const alarm = await eventually(async () => {
       const armed = await runInDurableObject(gateway(), (_instance, { storage }) => storage.getAlarm());
       expect(armed).not.toBeNull();
       return armed;
@@ -174,7 +168,7 @@ describe("with an embedding service", () => {
     await set("memory.embeddings.model", "text-embedding-3-small");
     await settled();
     await set("memory.embeddings.model", "text-embedding-3-large");
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       await runDurableObjectAlarm(gateway());
       expect((await list()).memories[0]?.embedding).toBe("done");
       expect(sent.some(({ model, input }) => model === "text-embedding-3-large" && input.includes("My vehicle wartburg zq."))).toBe(true);
@@ -194,8 +188,8 @@ describe("with an embedding service", () => {
       await (await client()).ok("memory.forget", { ids: [gone], agentId: "main" });
     };
     gone = (await add("The xylophonecanary is in the attic.")).memory.id;
-    await vi.waitFor(() => expect(sent.flatMap(({ input }) => input)).toContain("The xylophonecanary is in the attic."));
-    await vi.waitFor(async () => expect((await list()).memories).toHaveLength(1));
+    await eventually(() => expect(sent.flatMap(({ input }) => input)).toContain("The xylophonecanary is in the attic."));
+    await eventually(async () => expect((await list()).memories).toHaveLength(1));
     await settled();
     await found("attic window");
     const left = await env.DB?.prepare("SELECT count(*) AS n FROM long_term_memory WHERE id = ?").bind(gone).first<{ n: number }>();

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { MemoryAddResult, MemoryListResult, MemorySearchResult } from "../../../../protocol/gen/types.ts";
 import { answerFor } from "../../../../test/fakes/meaning.ts";
 import { parts } from "../../../src/app/compose.ts";
-import { client, fakeSessions, gateway, type Peer, seed } from "../../support/gateway.ts";
+import { client, fakeSessions, gateway, type Peer, seed, eventually } from "../../support/gateway.ts";
 import { FakeVectorize } from "../../support/vectorize.ts";
 
 let owner: Peer;
@@ -47,18 +47,15 @@ const hurry = () =>
     sql.exec("UPDATE memory_vector_index SET due_at = 1");
   });
 const until = (isSo: () => Promise<void>) =>
-  vi.waitFor(
-    async () => {
-      fake.settle();
-      await hurry();
-      await runDurableObjectAlarm(gateway());
-      await isSo();
-    },
-    { timeout: 8_000, interval: 30 },
-  );
+  eventually(async () => {
+    fake.settle();
+    await hurry();
+    await runDurableObjectAlarm(gateway());
+    await isSo();
+  });
 /** Until only the daily look is left: no step runs. */
 const idle = () =>
-  vi.waitFor(async () => {
+  eventually(async () => {
     const dueAt = await runInDurableObject(gateway(), (_instance, { storage: { sql } }) =>
       Number(sql.exec("SELECT due_at FROM memory_vector_index").one()["due_at"]),
     );
@@ -156,13 +153,10 @@ describe("with a vector index", () => {
     await evictDurableObject(gateway());
     owner = await client();
     await add("My vehicle wartburg zq.");
-    await vi.waitFor(
-      async () => {
-        await runDurableObjectAlarm(gateway());
-        expect((await found("automobile parked"))[0]).toBe("My vehicle wartburg zq.");
-      },
-      { timeout: 8_000, interval: 30 },
-    );
+    await eventually(async () => {
+      await runDurableObjectAlarm(gateway());
+      expect((await found("automobile parked"))[0]).toBe("My vehicle wartburg zq.");
+    });
     expect([fake.calls, await states()]).toEqual([[], ["none"]]);
     bound = fake;
     await evictDurableObject(gateway());

@@ -6,7 +6,7 @@ import { providerInfo } from "../../../src/models/catalog.ts";
 import type { ModelOutcome, ModelRequest } from "../../../src/ports/model.ts";
 import type { ErrorReason } from "../../../../protocol/gen/errors.ts";
 import type { AuditEntry, UsageGetResult } from "../../../../protocol/gen/types.ts";
-import { client, fakeSessions, type Peer, seed } from "../../support/gateway.ts";
+import { client, fakeSessions, type Peer, seed, eventually } from "../../support/gateway.ts";
 
 const USAGE = { input: 5, output: 1, total: 6 };
 const requests: ModelRequest[] = [];
@@ -222,7 +222,7 @@ test("[SP11] [ST6] a stop aborts a call that has begun", async () => {
   meanwhile = ({ signal }) => new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
   outcome = failed("model.unreachable");
   const refused = admin.refused("model.test", { model: CLAUDE });
-  await vi.waitFor(() => expect(requests).toHaveLength(1));
+  await eventually(() => expect(requests).toHaveLength(1));
   await admin.ok("gateway.stop", {});
   expect(await refused).toMatchObject({ reason: "gateway.stopped" });
 });
@@ -234,7 +234,7 @@ test("[SP11] at most four calls are open at once", async () => {
   };
   outcome = replied({ costUsd: 0.001 });
   const four = Array.from({ length: 4 }, () => admin.ok("model.test", { model: CLAUDE }));
-  await vi.waitFor(() => expect(requests).toHaveLength(4));
+  await eventually(() => expect(requests).toHaveLength(4));
   expect(await admin.refused("model.test", { model: CLAUDE })).toMatchObject({ reason: "limit.rate" });
   isHeld = false;
   expect(await Promise.all(four)).toHaveLength(4);

@@ -12,7 +12,7 @@ import { headerSecret, type PackContext, type PackDefinition, packList } from ".
 import { packTool, packTopic } from "../../../src/packs/schema.ts";
 import type { NativeOutcome } from "../../../src/ports/native-tools.ts";
 import { succeed } from "../../../src/ports/result.ts";
-import { client, fakeSessions, gateway, type Peer, port, seed, silent } from "../../support/gateway.ts";
+import { client, fakeSessions, gateway, type Peer, port, seed, silent, eventually } from "../../support/gateway.ts";
 
 const agent = (id: string, more = "") => ({
   id,
@@ -340,7 +340,7 @@ describe("a pack", () => {
       ok: false,
       error: { reason: "tool.timeout", message: expect.stringMatching(/farm_slow.*0\.02 seconds/) },
     });
-    await vi.waitFor(() => expect(late).toEqual(["fetch refused", "wait refused"]));
+    await eventually(() => expect(late).toEqual(["fetch refused", "wait refused"]));
     expect(fetched.mock.calls.filter(([, { signal }]) => signal?.aborted !== true)).toEqual([]);
   });
   test("[PK7] an answer that is nested too deeply is a failure with a reason", async () => {

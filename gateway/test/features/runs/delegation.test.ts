@@ -241,7 +241,7 @@ describe("[DG6] a task", () => {
     expect(await going).toMatchObject({ status: "awaiting_approval", metadata: { approvals: [code] } });
     await stage.peer.ok("approval.resolve", { code, decision: "allow" });
     expect(await run("sorter")).toMatchObject({ status: "completed", summary: "told true" });
-  }, 40_000);
+  });
 });
 
 test("[DG2] [DG5] a change of the definition ends no task that has begun", async () => {

@@ -4,7 +4,7 @@ import { abortAllDurableObjects, evictDurableObject, reset, runInDurableObject }
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { parts } from "../../../src/app/compose.ts";
 import type { SessionPort, SessionSend } from "../../../src/ports/session.ts";
-import { client, gateway, type Peer, seed } from "../../support/gateway.ts";
+import { client, gateway, type Peer, seed, eventually } from "../../support/gateway.ts";
 
 let peer: Peer;
 let key: string;
@@ -171,7 +171,7 @@ describe("[SD4] a session with waiting messages", () => {
     expect((await peer.refused("session.delete", { sessionKey: key })).reason).toBe("session.running");
     expect(await open()).toBe(0);
     await peer.ok("gateway.resume");
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { messageCount } = await peer.ok<{ messageCount: number }>("session.get", { sessionKey: key });
       expect(messageCount).toBe(4);
     });

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Origin } from "../../../src/ports/origin.ts";
 import type { SessionNote, SessionPort, SessionSend } from "../../../src/ports/session.ts";
 import type { TransferAsk } from "../../../src/ports/transfers.ts";
-import { client, fakeSessions, gateway, type Peer, port, seed } from "../../support/gateway.ts";
+import { client, fakeSessions, gateway, type Peer, port, seed, eventually } from "../../support/gateway.ts";
 import { bytesOf, type Machine, machine, newId, sum } from "./machine.ts";
 
 const KEY = "agent:main:main";
@@ -72,7 +72,7 @@ describe("gsv__Transfer", () => {
     await evictDurableObject(gateway(), { webSockets: "hibernate" });
     await owner.ok("gateway.status");
     await send(laptop, bytes, 1);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       await alarm();
       expect(sends()).toHaveLength(1);
     });
@@ -99,7 +99,7 @@ describe("gsv__Transfer", () => {
     const laptop = await machine("laptop");
     await port().transfer(ask({ waitMs: 0 }));
     await send(laptop, bytes);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       await alarm();
       expect(sends().length).toBeGreaterThan(0);
     });
@@ -116,7 +116,7 @@ describe("gsv__Transfer", () => {
     const laptop = await machine("laptop");
     await port().transfer(ask({ waitMs: 0, origin: { kind: "task", taskId: "t1" } }));
     await send(laptop, bytes);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       await alarm();
       expect(notes()).toHaveLength(1);
     });
@@ -164,7 +164,7 @@ describe("a stop", () => {
       reason: "gateway.stopped",
     });
     expect(await port().transfer(ask())).toMatchObject({ ok: false, error: { reason: "gateway.stopped" } });
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       await alarm();
       expect(notes()).toMatchObject([{ text: expect.stringContaining("GSV was stopped") }]);
     });
@@ -180,11 +180,11 @@ describe("a stop", () => {
     const id = newId();
     await owner.ok("transfer.create", { id, source: "laptop:a", destination: "gsv:in/a.bin" });
     laptop.peer.socket.close(1000);
-    await vi.waitFor(async () => expect(await state(owner, id)).toMatchObject({ state: "waiting" }));
+    await eventually(async () => expect(await state(owner, id)).toMatchObject({ state: "waiting" }));
     await evictDurableObject(gateway(), { webSockets: "hibernate" });
     await owner.ok("gateway.stop");
     const back = await machine("laptop");
-    await vi.waitFor(async () => expect(await state(owner, id)).toMatchObject({ state: "failed", reason: "transfer.cancelled" }));
+    await eventually(async () => expect(await state(owner, id)).toMatchObject({ state: "failed", reason: "transfer.cancelled" }));
     expect(back.peer.events("transfer.send")).toEqual([]);
     expect((await env.STORAGE.list({ prefix: `transfers/${id}/` })).objects).toEqual([]);
   });

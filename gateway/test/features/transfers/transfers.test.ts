@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import { client, fakeSessions, gateway, node, type Peer, seed, sha256, token, until } from "../../support/gateway.ts";
+import { client, fakeSessions, gateway, node, type Peer, seed, sha256, token, until, eventually } from "../../support/gateway.ts";
 import { bytesOf, Machine, machine, newId, sum } from "./machine.ts";
 
 beforeEach(async () => {
@@ -26,8 +26,6 @@ async function ended(peer: Peer, id: string): Promise<Shown["transfer"]> {
 }
 const create = (peer: Peer, id: string, source: string, destination: string, more = {}) =>
   peer.ok<Shown>("transfer.create", { id, source, destination, ...more });
-/** More than a part is stored and joined by a simulation of R2. */
-const SLOW = { timeout: 60_000 };
 const KEY = "agents/main/in/b.bin";
 const parts = async (id: string): Promise<number> => (await env.STORAGE.list({ prefix: `transfers/${id}/` })).objects.length;
 
@@ -42,7 +40,7 @@ describe("a machine's file becomes one of the workspace", () => {
     return { owner, laptop, id, lane };
   }
 
-  test("[TF1] [TF3] [P18] its checksum is verified by the bucket before it counts, and nothing else stays", SLOW, async () => {
+  test("[TF1] [TF3] [P18] its checksum is verified by the bucket before it counts, and nothing else stays", async () => {
     const { owner, laptop, id, lane } = await begin();
     await laptop.peer.ok("transfer.meta", { transferId: lane, size: bytes.length, version: "v1" });
     expect((await laptop.asked("transfer.start")).offset).toBe(0);
@@ -54,7 +52,7 @@ describe("a machine's file becomes one of the workspace", () => {
     const stored = await env.STORAGE.get(KEY);
     expect(await sum(new Uint8Array((await stored?.arrayBuffer()) ?? new ArrayBuffer(0)))).toBe(await sum(bytes));
     expect(stored?.customMetadata).toMatchObject({ by: expect.stringMatching(/^client:/) });
-    await vi.waitFor(async () => expect(await parts(id)).toBe(0));
+    await eventually(async () => expect(await parts(id)).toBe(0));
   });
 
   test("[TF3] [W11] a copy with another checksum fails, and there is no file", async () => {
@@ -65,34 +63,30 @@ describe("a machine's file becomes one of the workspace", () => {
     await laptop.peer.ok("transfer.complete", { transferId: lane, sha256: await sha256("other") });
     expect(await ended(owner, id)).toMatchObject({ state: "failed", reason: "transfer.checksum" });
     expect(await env.STORAGE.head(KEY)).toBeNull();
-    await vi.waitFor(async () => expect(await parts(id)).toBe(0));
+    await eventually(async () => expect(await parts(id)).toBe(0));
   });
 
-  test(
-    "[TF4] [K29] [W11] [W12] after an eviction it goes on at the stored part, and late chunks of the attempt before change nothing",
-    SLOW,
-    async () => {
-      const { owner, laptop, id, lane } = await begin();
-      await laptop.peer.ok("transfer.meta", { transferId: lane, size: bytes.length, version: "v1" });
-      await laptop.asked("transfer.start");
-      await laptop.fill(lane, bytes, 0, PART + 500);
-      await vi.waitFor(async () => expect(await look(owner, id)).toMatchObject({ doneBytes: PART }));
-      await evictDurableObject(gateway(), { webSockets: "hibernate" });
-      laptop.push(lane, bytesOf(700).fill(7));
-      const again = await laptop.asked("transfer.send", 1);
-      expect(again.transferId).not.toBe(lane);
-      laptop.push(lane, bytesOf(700).fill(7));
-      expect(await laptop.peer.refused("transfer.complete", { transferId: lane, sha256: await sum(bytes) })).toMatchObject({
-        reason: "transfer.unknown",
-      });
-      await laptop.peer.ok("transfer.meta", { transferId: again.transferId, size: bytes.length, version: "v1" });
-      const { offset } = await laptop.asked("transfer.start", 1);
-      expect(offset).toBe(PART);
-      await laptop.fill(again.transferId, bytes, PART);
-      await laptop.peer.ok("transfer.complete", { transferId: again.transferId, sha256: await sum(bytes) });
-      expect(await ended(owner, id)).toMatchObject({ state: "done", sha256: await sum(bytes) });
-    },
-  );
+  test("[TF4] [K29] [W11] [W12] after an eviction it goes on at the stored part, and late chunks of the attempt before change nothing", async () => {
+    const { owner, laptop, id, lane } = await begin();
+    await laptop.peer.ok("transfer.meta", { transferId: lane, size: bytes.length, version: "v1" });
+    await laptop.asked("transfer.start");
+    await laptop.fill(lane, bytes, 0, PART + 500);
+    await eventually(async () => expect(await look(owner, id)).toMatchObject({ doneBytes: PART }));
+    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    laptop.push(lane, bytesOf(700).fill(7));
+    const again = await laptop.asked("transfer.send", 1);
+    expect(again.transferId).not.toBe(lane);
+    laptop.push(lane, bytesOf(700).fill(7));
+    expect(await laptop.peer.refused("transfer.complete", { transferId: lane, sha256: await sum(bytes) })).toMatchObject({
+      reason: "transfer.unknown",
+    });
+    await laptop.peer.ok("transfer.meta", { transferId: again.transferId, size: bytes.length, version: "v1" });
+    const { offset } = await laptop.asked("transfer.start", 1);
+    expect(offset).toBe(PART);
+    await laptop.fill(again.transferId, bytes, PART);
+    await laptop.peer.ok("transfer.complete", { transferId: again.transferId, sha256: await sum(bytes) });
+    expect(await ended(owner, id)).toMatchObject({ state: "done", sha256: await sum(bytes) });
+  });
 
   test("[TF6] a file that is another one after an interruption fails with its own code", async () => {
     const { owner, laptop, id, lane } = await begin();
@@ -227,7 +221,7 @@ describe("a file of the workspace becomes one of a machine", () => {
     const { owner, laptop, id, lane } = await begin();
     await laptop.peer.ok("transfer.accept", { transferId: lane, offset: 0 });
     laptop.peer.socket.close(1000);
-    await vi.waitFor(async () => expect(await look(owner, id)).toMatchObject({ state: "waiting" }));
+    await eventually(async () => expect(await look(owner, id)).toMatchObject({ state: "waiting" }));
     await owner.ok("transfer.cancel", { id });
     expect(await look(owner, id)).toMatchObject({ state: "failed", reason: "transfer.cancelled" });
     const back = await machine("laptop");
@@ -311,7 +305,7 @@ describe("a transfer that does not move", () => {
       laptop.push(transferId, new Uint8Array([1]));
     };
     await send(0);
-    await vi.waitFor(async () => expect(await look(owner, id)).toMatchObject({ state: "waiting" }));
+    await eventually(async () => expect(await look(owner, id)).toMatchObject({ state: "waiting" }));
     const later = Date.now() + 61_000;
     await alarmAt(later);
     const now = vi.spyOn(Date, "now").mockReturnValue(later);
@@ -390,7 +384,7 @@ describe("a program is an end of its own transfer", () => {
   const bytes = bytesOf(PART + 5);
   const asked = { source: "@:/home/me/a.bin", destination: "gsv:in/b.bin" };
 
-  test("[TF13] it sends its file, and goes on over its next connection with the same id", SLOW, async () => {
+  test("[TF13] it sends its file, and goes on over its next connection with the same id", async () => {
     const id = newId();
     const first = new Machine(await client());
     await create(first.peer, id, asked.source, asked.destination);
@@ -399,10 +393,10 @@ describe("a program is an end of its own transfer", () => {
     await first.peer.ok("transfer.meta", { transferId: lane, size: bytes.length, version: "v1" });
     await first.asked("transfer.start");
     await first.fill(lane, bytes, 0, PART);
-    await vi.waitFor(async () => expect(await look(first.peer, id)).toMatchObject({ doneBytes: PART }));
+    await eventually(async () => expect(await look(first.peer, id)).toMatchObject({ doneBytes: PART }));
     first.peer.socket.close(1000);
     const second = new Machine(await client());
-    await vi.waitFor(async () => expect(await look(second.peer, id)).toMatchObject({ state: "waiting" }));
+    await eventually(async () => expect(await look(second.peer, id)).toMatchObject({ state: "waiting" }));
     expect(second.peer.events("transfer.send")).toEqual([]);
     await create(second.peer, id, asked.source, asked.destination);
     const { transferId } = await second.asked("transfer.send");

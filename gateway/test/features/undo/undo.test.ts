@@ -2,7 +2,7 @@
 import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { UndoResult } from "../../../../protocol/gen/types.ts";
-import { client, fakeSessions, gateway, last, node, type Peer, seed, sha256, token } from "../../support/gateway.ts";
+import { client, fakeSessions, gateway, last, node, type Peer, seed, sha256, token, eventually } from "../../support/gateway.ts";
 
 let admin: Peer;
 let sessions: ReturnType<typeof fakeSessions>;
@@ -134,7 +134,7 @@ describe("machines", () => {
       const before = lap.events("undo.request").length;
       const asked = admin.ok<UndoResult>("undo.plan", { target: "run-7" });
       for (const [index, { files, ...next }] of parts.entries()) {
-        const { callId } = await vi.waitFor(() => {
+        const { callId } = await eventually(() => {
           const found = lap.events("undo.request")[before + index];
           if (found === undefined) throw new Error(`no part ${index}`);
           return found.payload as { callId: string };
@@ -168,7 +168,7 @@ describe("machines", () => {
     for (const [index, [nodeId, tool]] of calls.entries())
       await gateway().dispatchTool({ callId: `${ref}/r7/1/${index}`, sessionKey, runId: "run-7", nodeId, tool, args: {}, timeoutMs: 1000 });
     off.socket.close(1000, "");
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { nodes } = await admin.ok<{ nodes: { nodeId: string; online: boolean }[] }>("nodes.list");
       if (nodes.find(({ nodeId }) => nodeId === "off")?.online !== false) throw new Error("still online");
     });
@@ -177,7 +177,7 @@ describe("machines", () => {
     expect(first.payload).toMatchObject({ calls: `${ref}/r7/`, dryRun: false, force: false });
     const file = (path: string) => ({ path, action: "rewrite", outcome: "undone" });
     await lap.ok("undo.report", { callId: (first.payload as { callId: string }).callId, files: [file("a")], next: 41 });
-    const second = await vi.waitFor(() => {
+    const second = await eventually(() => {
       const found = lap.events("undo.request")[1];
       if (found === undefined) throw new Error("no second part");
       return found;
@@ -217,7 +217,7 @@ describe("machines", () => {
     const names: unknown[] = [];
     for (const report of [{ error: "killed" }, { files: [] }, { files: [] }]) {
       const asked = admin.ok<UndoResult>("undo.apply", { target: `${ref}/r1` });
-      const request = await vi.waitFor(() => {
+      const request = await eventually(() => {
         const found = lap.events("undo.request")[names.length];
         if (found === undefined) throw new Error("no request");
         return found.payload as { callId: string; undoId: string };
