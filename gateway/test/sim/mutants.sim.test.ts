@@ -37,22 +37,17 @@ interface Verdict {
   readonly ok: boolean;
   readonly error?: string;
 }
-const HUNT_MS = 600_000;
+const HUNT_MS = 1_200_000;
 /** Runs until a promise is broken. A hunt that reaches its time limit proves nothing, so it fails. */
-function hunt(home: string, { first }: Mutant): Promise<Verdict> {
+function hunt(home: string, { first = "kept" }: Mutant, share = 1): Promise<Verdict> {
   return new Promise((resolve, reject) => {
     const program = join(home, "gateway", "test", "sim", "hunt.ts");
-    execFile(
-      process.execPath,
-      [program, ...(first === undefined ? [] : [first])],
-      { timeout: HUNT_MS, maxBuffer: 1 << 24 },
-      (error, stdout, stderr) => {
-        const last = stdout.trim().split("\n").at(-1) ?? "";
-        if (last.startsWith("{")) resolve(JSON.parse(last) as Verdict);
-        else if (error?.killed === true) reject(new Error(`the hunt did not end within ${HUNT_MS / 1000} s`));
-        else reject(new Error(`the hunt itself broke: ${stderr.slice(0, 2_000)}`));
-      },
-    );
+    execFile(process.execPath, [program, first, String(share)], { timeout: HUNT_MS, maxBuffer: 1 << 24 }, (error, stdout, stderr) => {
+      const last = stdout.trim().split("\n").at(-1) ?? "";
+      if (last.startsWith("{")) resolve(JSON.parse(last) as Verdict);
+      else if (error?.killed === true) reject(new Error(`the hunt did not end within ${HUNT_MS / 1000} s`));
+      else reject(new Error(`the hunt itself broke: ${stderr.slice(0, 2_000)}`));
+    });
   });
 }
 
@@ -64,8 +59,9 @@ const NO_CHANGE: Mutant = {
 };
 
 describe("deliberate mistakes", { concurrency: 2 }, () => {
-  test("[F81] a change that does nothing is not found, with the same seeds", async () => {
-    assert.deepEqual((await hunt(copy("none", NO_CHANGE), NO_CHANGE)).error, undefined);
+  // The copy itself breaks no promise. session.sim.test.ts tries these seeds, and more, with the program as it is.
+  test("[F81] a change that does nothing is not found, with a tenth of the seeds", async () => {
+    assert.deepEqual((await hunt(copy("none", NO_CHANGE), NO_CHANGE, 0.1)).error, undefined);
   });
   for (const [index, mutant] of MUTANTS.entries()) {
     test(`found: ${mutant.name}`, async (t) => {

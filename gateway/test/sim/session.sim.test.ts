@@ -5,23 +5,11 @@
  *   node --test gateway/test/sim/session.sim.test.ts        GSV_SIM_FACTOR=10 for ten times as many, 0.2 for a fifth
  */
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { availableParallelism } from "node:os";
+import { describe, test } from "node:test";
 import { TRANSITIONS } from "../../src/session/machine/transitions.ts";
-import {
-  approvals,
-  corners,
-  crowded,
-  exhaustive,
-  floods,
-  jumps,
-  kept,
-  offline,
-  random,
-  steering,
-  type Tally,
-  tally,
-  turnovers,
-} from "./hunt.ts";
+import type { Tally } from "./hunt.ts";
+import { inThread } from "./thread.ts";
 
 const factor = Number(process.env["GSV_SIM_FACTOR"] ?? "1");
 /** A number of histories for this run. */
@@ -35,44 +23,6 @@ function count({ transitions }: Tally): void {
   for (const [name, times] of transitions) covered.set(name, (covered.get(name) ?? 0) + times);
 }
 
-test("[P1] [P10] [P12] every history that once failed holds", async () => {
-  const sum = tally();
-  await kept(sum);
-  assert.ok(sum.histories > 0);
-  count(sum);
-});
-
-test("[P1] [P3] [P4] [P6] [P7] [P10] [P11] [P12] [P17] [W1] [W3] one crash, at each commit and effect border of small histories", async (t) => {
-  const sum = tally();
-  await exhaustive(times(24), sum);
-  assert.ok(sum.kills > least(500), `only ${sum.kills} crashes happened`);
-  t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.rows} rows`);
-  count(sum);
-});
-
-test("[P17] [R11] [K25] [K26] [K27] [W16] [W17] [W18] one crash, at each commit and effect border of compactions and resets", async (t) => {
-  const sum = tally();
-  await turnovers(times(10), sum);
-  assert.ok(sum.kills > least(500) && sum.compactions > least(500), `only ${sum.kills} crashes and ${sum.compactions} compactions`);
-  t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.compactions} compactions, ${sum.resets} resets`);
-  count(sum);
-});
-
-test("[P17] [K25] [K26] [K27] [W16] [W17] [P4.4] random histories with a window that fills at every other message", async (t) => {
-  const sum = tally();
-  await crowded(1, times(500), sum);
-  assert.ok(sum.compactions > 2 * sum.histories && sum.resets > sum.histories / 2, `${sum.compactions} compactions, ${sum.resets} resets`);
-  t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.compactions} compactions, ${sum.resets} resets`);
-  count(sum);
-});
-
-test("[P20] a jump of the wall clock by a day ends nothing early", async (t) => {
-  const sum = tally();
-  await jumps(1, times(200), sum);
-  t.diagnostic(`${sum.histories} histories, ${sum.rows} rows`);
-  count(sum);
-});
-
 /** Everything goes wrong in all of them; each test has seeds of its own, and every promise is checked in each history. */
 const RANDOM: readonly string[] = [
   "[P1] [P3] [P4] [P10] [P14] random histories: messages, order and stops",
@@ -80,44 +30,79 @@ const RANDOM: readonly string[] = [
   "[P6] [P7] [W5] [W6] [W7] [W15] random histories: tool calls",
   "[P11] [P17] [W16] [W18] random histories: what clients see, and archives",
 ];
-for (const [index, title] of RANDOM.entries())
-  test(title, async (t) => {
-    const sum = tally();
-    const histories = times(500);
-    await random(1 + index * histories, histories, sum);
-    assert.equal(sum.histories, histories);
-    assert.ok(sum.kills > sum.histories, `only ${sum.kills} crashes in ${sum.histories} histories`);
+
+describe("histories", { concurrency: availableParallelism() }, () => {
+  test("[P1] [P10] [P12] every history that once failed holds", async () => {
+    const sum = await inThread("kept");
+    assert.ok(sum.histories > 0);
+    count(sum);
+  });
+
+  test("[P1] [P3] [P4] [P6] [P7] [P10] [P11] [P12] [P17] [W1] [W3] one crash, at each commit and effect border of small histories", async (t) => {
+    const sum = await inThread("exhaustive", times(24));
+    assert.ok(sum.kills > least(500), `only ${sum.kills} crashes happened`);
     t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.rows} rows`);
     count(sum);
   });
 
-test("[P4] [P9] [P13] full queues, runs without progress, a channel that is gone, notes of the gateway", async (t) => {
-  const sum = tally();
-  await corners(1, times(15), sum);
-  await floods(times(4), sum);
-  t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes`);
-  count(sum);
-});
+  test("[P17] [R11] [K25] [K26] [K27] [W16] [W17] [W18] one crash, at each commit and effect border of compactions and resets", async (t) => {
+    const sum = await inThread("turnovers", times(10));
+    assert.ok(sum.kills > least(500) && sum.compactions > least(500), `only ${sum.kills} crashes and ${sum.compactions} compactions`);
+    t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.compactions} compactions, ${sum.resets} resets`);
+    count(sum);
+  });
 
-test("[P15] [K11] [K12] [S13] [AP1] [AP2] [AP3] [AP4] [AP5] calls that need the owner's word, with crashes, changed policies, two deciders and no one", async (t) => {
-  const sum = tally();
-  await approvals(1, times(120), sum);
-  t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.rows} rows`);
-  count(sum);
-});
+  test("[P17] [K25] [K26] [K27] [W16] [W17] [P4.4] random histories with a window that fills at every other message", async (t) => {
+    const sum = await inThread("crowded", 1, times(500));
+    assert.ok(
+      sum.compactions > 2 * sum.histories && sum.resets > sum.histories / 2,
+      `${sum.compactions} compactions, ${sum.resets} resets`,
+    );
+    t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.compactions} compactions, ${sum.resets} resets`);
+    count(sum);
+  });
 
-test("[WB2] [WB3] [WB4] [WB5] [P12] messages for the run under way and in its place: shown once, at the next step, or next in the queue", async (t) => {
-  const sum = tally();
-  await steering(1, times(100), sum);
-  t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.rows} rows`);
-  count(sum);
-});
+  test("[P20] a jump of the wall clock by a day ends nothing early", async (t) => {
+    const sum = await inThread("jumps", 1, times(200));
+    t.diagnostic(`${sum.histories} histories, ${sum.rows} rows`);
+    count(sum);
+  });
 
-test("[OM2] [OM3] [OM4] [OM5] [P6] [P12] calls that wait for their machines, with crashes, changed policies, machines that do not come back and a full index", async (t) => {
-  const sum = tally();
-  await offline(1, times(120), sum);
-  t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.rows} rows`);
-  count(sum);
+  for (const [index, title] of RANDOM.entries())
+    test(title, async (t) => {
+      const histories = times(500);
+      const sum = await inThread("random", 1 + index * histories, histories);
+      assert.equal(sum.histories, histories);
+      assert.ok(sum.kills > sum.histories, `only ${sum.kills} crashes in ${sum.histories} histories`);
+      t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.rows} rows`);
+      count(sum);
+    });
+
+  test("[P4] [P9] [P13] full queues, runs without progress, a channel that is gone, notes of the gateway", async (t) => {
+    const sums = await Promise.all([inThread("corners", 1, times(15)), inThread("floods", times(4))]);
+    for (const sum of sums) {
+      t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes`);
+      count(sum);
+    }
+  });
+
+  test("[P15] [K11] [K12] [S13] [AP1] [AP2] [AP3] [AP4] [AP5] calls that need the owner's word, with crashes, changed policies, two deciders and no one", async (t) => {
+    const sum = await inThread("approvals", 1, times(120));
+    t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.rows} rows`);
+    count(sum);
+  });
+
+  test("[WB2] [WB3] [WB4] [WB5] [P12] messages for the run under way and in its place: shown once, at the next step, or next in the queue", async (t) => {
+    const sum = await inThread("steering", 1, times(100));
+    t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.rows} rows`);
+    count(sum);
+  });
+
+  test("[OM2] [OM3] [OM4] [OM5] [P6] [P12] calls that wait for their machines, with crashes, changed policies, machines that do not come back and a full index", async (t) => {
+    const sum = await inThread("offline", 1, times(120));
+    t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.rows} rows`);
+    count(sum);
+  });
 });
 
 test("every listed transition of the machine is taken by some history", (t) => {
