@@ -4,7 +4,7 @@
  * was last read, and that reading was late enough to tell a later change (`settled`).
  *
  * A put writes an intent, then the file, then row and intent in one transaction. After a crash in between, the content says
- * which of both happened. So an etag never stands for other bytes than its own.
+ * which of both happened. So an etag never stands for other bytes than its own, but for what `isBelieved` says.
  */
 import { pieces } from "../../protocol/runtime/pause.ts";
 import { conditionsHold } from "./conditions.ts";
@@ -15,24 +15,25 @@ import { Queues } from "./queues.ts";
 import type { Intent, Row, Rows } from "./rows.ts";
 import type { Store } from "./store.ts";
 import { type Found, keysIn } from "./walk.ts";
-import { BUFFER_BYTES, CODE, HASHES, R2Failure, readExactly, type Checksums, type HashName, type PutRequest } from "./wire.ts";
+import { BUFFER_BYTES, CODE, HASHES, MAX_LOOKS, R2Failure, readExactly, type Checksums, type HashName, type PutRequest } from "./wire.ts";
 
 /** Pairs of buffers that are kept: one for a part that is stored, and one for a file that is joined. */
 const MAX_BUFFERS = 2;
-/** A reader that meets a file in the middle of being replaced looks again this often. */
-const MAX_LOOKS = 5;
 
 /**
- * Nothing changes such a file, and keeps its size, within the second in which it was stored: its row is believed at once. To read it again
- * takes long, and parts of files on their way into the workspace are read right after they were stored.
+ * Their rows are believed at once, because to read such a file again takes long: nobody changes a file of this size, and keeps its size,
+ * within the second in which it was stored; and nobody edits a part of a file on its way into the workspace, which is read right after it
+ * was stored.
  */
-const LARGE_BYTES = 8 * 1024 * 1024;
+const LARGE_BYTES = 64 * 1024 * 1024;
+const PARTS = "transfers/";
+const isBelieved = (key: string, bytes: number): boolean => bytes >= LARGE_BYTES || key.startsWith(PARTS);
 
 export class Objects implements Store {
   readonly #rows: Rows;
   readonly #disk: Disk;
   readonly #queues = new Queues();
-  /** Of streams that have ended: what waits for the collector would add up to more than the copy of a large file may take. */
+  /** Buffers for reuse: unreferenced ones would stay until a collection. */
   readonly #buffers: ArrayBuffer[][] = [];
 
   constructor(rows: Rows, disk: Disk) {
@@ -133,7 +134,7 @@ export class Objects implements Store {
       throw new R2Failure(503, CODE.internal, "The file was changed while it was being written. Try again.");
     }
     const md5 = checksums.md5 ?? "";
-    const known = bytes >= LARGE_BYTES ? settledFrom(stat) : checkedAt;
+    const known = isBelieved(key, bytes) ? settledFrom(stat) : checkedAt;
     const row: Row = { ...intent, size: bytes, etag: md5, checksums, mtime: stat.mtime, checkedAt: known };
     this.#rows.save(row);
     return row;

@@ -20,6 +20,7 @@ import type { Store } from "./store.ts";
 import {
   BUFFER_BYTES,
   CODE,
+  MAX_LOOKS,
   MAX_OBJECT_BYTES,
   R2Failure,
   answer,
@@ -39,12 +40,10 @@ interface Env {
   /** "1": FS is a bucket of a cluster. */
   readonly SHARED?: string;
 }
-/** A reader that meets an object in the middle of being replaced looks again this often. */
-const MAX_LOOKS = 5;
 /** The runtime takes at most 1 MiB of metadata; a page of a list ends well before. */
 const PAGE_CHARS = 256 * 1024;
 const PARALLEL_STATS = 64;
-/** More is streamed: what a reader of a large file has got would wait for the collector. */
+/** Larger reads are streamed, so that no copies wait for the collector. */
 const READ_BUFFER_BYTES = 64 * 1024;
 
 export class R2 extends DurableObject<Env> {

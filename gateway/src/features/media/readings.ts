@@ -87,12 +87,20 @@ export class Readings {
     if (given.size > LIMITS.mediaBytes) return failed("It is too large to be read.");
     // A module that cannot be loaded says nothing about the file, so that is not stored.
     const reader = await (this.#options.readers ?? importedReaders).open(readerOf(task));
+    const started = (tries: number) => put("started", "", { tries: String(tries) });
     let outcome: (ReaderOutcome & Held) | undefined;
     try {
-      await put("started", "", { tries: String(before + 1) });
-      outcome = await reader.read(new Uint8Array(await given.arrayBuffer()), task);
-      if ("unreadable" in outcome) return await failed(outcome.unreadable);
-      await put("read", outcome.bytes);
+      const bytes = new Uint8Array(await given.arrayBuffer());
+      await started(before + 1);
+      outcome = await reader.read(bytes, task);
+      try {
+        if ("unreadable" in outcome) return await failed(outcome.unreadable);
+        await put("read", outcome.bytes);
+      } catch (error) {
+        // The reader has ended, so the file is no reason to give up.
+        await started(before).catch(() => undefined);
+        throw error;
+      }
       return { kind: "read", bytes: outcome.bytes };
     } finally {
       outcome?.[Symbol.dispose]?.();

@@ -35,4 +35,12 @@ export const TRANSFER_MIGRATIONS: readonly Migration[] = [
       sql.exec("UPDATE transfers SET done_bytes = 0 WHERE ended_at IS NULL AND destination LIKE 'gsv:%'");
     },
   },
+  {
+    name: "transfers: parts that may be left",
+    up: (sql) => {
+      // Of an ended one on its way into the workspace: when its parts are looked for. Without it, there are none.
+      sql.exec("ALTER TABLE transfers ADD COLUMN parts_at INTEGER");
+      sql.exec("CREATE INDEX transfers_parts ON transfers(parts_at) WHERE parts_at IS NOT NULL");
+    },
+  },
 ];

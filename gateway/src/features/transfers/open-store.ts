@@ -22,8 +22,12 @@ export class OpenTransfers {
   concerns(nodeId: string): boolean {
     return this.isAny() || one(this.#db.sql, "SELECT 1 AS found FROM transfers WHERE leftover = ? LIMIT 1", nodeId) !== undefined;
   }
-  /** When an open one is looked at, or an ended one is removed. */
+  /** When an open one is looked at, or an ended one is removed, or its parts. */
   nextDue(): number | undefined {
-    return one<{ at: number | null }>(this.#db.sql, "SELECT min(due_at) AS at FROM transfers")?.at ?? undefined;
+    const { due, parts } = one<{ due: number | null; parts: number | null }>(
+      this.#db.sql,
+      "SELECT (SELECT min(due_at) FROM transfers) AS due, (SELECT min(parts_at) FROM transfers WHERE parts_at IS NOT NULL) AS parts",
+    ) ?? { due: null, parts: null };
+    return due === null ? undefined : Math.min(due, parts ?? due);
   }
 }

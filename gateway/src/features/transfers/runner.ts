@@ -190,7 +190,13 @@ export class TransferRunner {
       const again = this.#ports.store.get(row.id);
       if (again !== undefined) this.begin(again);
     }
+    for (const id of this.#ports.store.partsDue(at)) this.#ports.background("transfer_parts", this.#sweepParts(id));
     this.#ports.store.prune(at);
+  }
+  /** The parts that the end of a transfer left, because it was interrupted, or because a write of an earlier attempt ended later. */
+  async #sweepParts(id: string): Promise<void> {
+    if (await removeParts(this.#ports.bucket, id)) this.#ports.store.hasNoParts(id);
+    this.#ports.arm();
   }
 
   // ------------------------------------------------------------ one attempt

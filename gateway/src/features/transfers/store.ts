@@ -62,6 +62,9 @@ interface Stored extends Record<string, string | number | null> {
 /** An attempt without progress for this long is given up, and another one begins. */
 export const STALL_MS = 120_000;
 
+/** Until the parts of an ended transfer are looked for: a write of an attempt that was given up has ended by then. */
+const PARTS_MS = 60_000;
+
 export class TransferStore {
   readonly #db: Database;
   constructor(db: Database) {
@@ -106,7 +109,7 @@ export class TransferStore {
   end(id: string, outcome: { sha256: string } | { reason: string; problem: string; leftover?: string }, now: number): void {
     const until = now + LIMITS.transferKeptMs;
     // A conversation that waits is told at once.
-    const due = "due_at = iif(tell IS NULL, ?, ?)";
+    const due = `due_at = iif(tell IS NULL, ?, ?), parts_at = iif(destination LIKE 'gsv:%', ${now + PARTS_MS}, NULL)`;
     if ("sha256" in outcome)
       run(
         this.#db.sql,
@@ -133,7 +136,15 @@ export class TransferStore {
     return all<Stored>(this.#db.sql, "SELECT * FROM transfers WHERE ended_at IS NULL AND due_at <= ?", now).map(readRow);
   }
   prune(now: number): void {
-    run(this.#db.sql, "DELETE FROM transfers WHERE ended_at IS NOT NULL AND due_at <= ? AND tell IS NULL", now);
+    run(this.#db.sql, "DELETE FROM transfers WHERE ended_at IS NOT NULL AND due_at <= ? AND tell IS NULL AND parts_at IS NULL", now);
+  }
+  /** Ended transfers whose parts are looked for now. They are due again later, until there are none. */
+  partsDue(now: number): readonly string[] {
+    const due = all<{ id: string }>(this.#db.sql, "UPDATE transfers SET parts_at = ? WHERE parts_at <= ? RETURNING id", now + PARTS_MS, now);
+    return due.map(({ id }) => id);
+  }
+  hasNoParts(id: string): void {
+    run(this.#db.sql, "UPDATE transfers SET parts_at = NULL WHERE id = ?", id);
   }
 
   // ------------------------------------------------------------ transfers of agents

@@ -119,16 +119,18 @@ export async function storeReceived(bucket: Bucket, file: Received, alive: () =>
 
 const differs = (): Failure => failure("transfer.checksum", "The copy differs from the source, so it was removed.");
 
-/** Removes the parts of a transfer. Whatever fails is left: it is in no file. */
-export async function removeParts(bucket: Bucket, id: string): Promise<void> {
+/** Removes the parts of a transfer. True: there are none. What could not be removed is in no file. */
+export async function removeParts(bucket: Bucket, id: string): Promise<boolean> {
   for (let batch = 0; batch < DELETE_BATCHES; batch++) {
     const removed = await guarded("remove the parts of a copy", async () => {
       const { objects } = await bucket.list({ prefix: transferPartsPrefix(id), limit: DELETE_BATCH });
       if (objects.length > 0) await bucket.delete(objects.map(({ key }) => key));
       return objects.length;
     });
-    if (!removed.ok || removed.value < DELETE_BATCH) return;
+    if (!removed.ok) return false;
+    if (removed.value < DELETE_BATCH) return batch === 0 && removed.value === 0;
   }
+  return false;
 }
 
 async function keepVersion(bucket: Bucket, agentId: string, path: WorkspacePath, present: R2Object): Promise<Result<void>> {

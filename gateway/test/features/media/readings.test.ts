@@ -124,6 +124,16 @@ describe("[P12.2][M8] a file is read once", () => {
     await env.STORAGE.put(key, "old words", { customMetadata: { state: "read", readers: "0" } });
     expect(await received.text()).toContain("Read me");
   });
+  it("[P12] a bucket that does not take what was read says nothing about the file, however often", async () => {
+    const received = await receive(file);
+    const put = vi.spyOn(received.bucket, "put").mockImplementation((async (key: string, value: string, options: R2PutOptions) => {
+      if (options.customMetadata?.["state"] === "read") throw new Error("the bucket is away");
+      return env.STORAGE.put(key, value, options);
+    }) as Bucket["put"]);
+    for (let time = 0; time < 3; time++) expect(await received.text()).not.toContain("Read me");
+    put.mockRestore();
+    expect(await received.text()).toContain("Read me");
+  });
   it("a reader that cannot be loaded says nothing about the file: it is read later", async () => {
     const received = await receive(file);
     vi.doMock("../../../src/features/media/readers/documents.lazy.ts", () => {

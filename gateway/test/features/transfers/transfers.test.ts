@@ -3,7 +3,8 @@ import { env } from "cloudflare:workers";
 import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import { client, fakeSessions, gateway, node, type Peer, seed, sha256, token, until, eventually } from "../../support/gateway.ts";
+import { transferPartKey } from "../../../src/storage/keys.ts";
+import { client, eventually, fakeSessions, gateway, node, type Peer, seed, sha256, token, until } from "../../support/gateway.ts";
 import { bytesOf, Machine, machine, newId, sum } from "./machine.ts";
 
 beforeEach(async () => {
@@ -248,13 +249,13 @@ test("[TF1] one machine's file becomes another's, through the gateway", async ()
   expect(await look(owner, id)).toMatchObject({ state: "done" });
 });
 
-describe("a transfer that does not move", () => {
-  const alarmAt = async (at: number): Promise<void> => {
-    const now = vi.spyOn(Date, "now").mockReturnValue(at);
-    await runInDurableObject(gateway(), (object) => object.alarm());
-    now.mockRestore();
-  };
+const alarmAt = async (at: number): Promise<void> => {
+  const now = vi.spyOn(Date, "now").mockReturnValue(at);
+  await runInDurableObject(gateway(), (object) => object.alarm());
+  now.mockRestore();
+};
 
+describe("a transfer that does not move", () => {
   test("[TF10] is begun again while its machine is silent, and fails after five minutes in all", async () => {
     const [owner, laptop, id] = [await client(), await machine("laptop"), newId()];
     await create(owner, id, "laptop:a", "gsv:b");
@@ -313,6 +314,32 @@ describe("a transfer that does not move", () => {
     expect(await ended(owner, id)).toMatchObject({ state: "failed", reason: "storage.failed" });
     now.mockRestore();
     put.mockRestore();
+  });
+});
+
+test("[TF8] parts that could not be removed at the end, or were stored after it, are removed later, before the transfer is forgotten", async () => {
+  const [owner, id] = [await client(), newId()];
+  await machine("laptop");
+  await create(owner, id, "laptop:a", "gsv:in/b.bin");
+  const part = (number: number) => env.STORAGE.put(transferPartKey(id, number), "part");
+  await part(0);
+  const remove = vi.spyOn(Object.getPrototypeOf(env.STORAGE) as R2Bucket, "delete").mockRejectedValue(new Error("the bucket is away"));
+  await owner.ok("transfer.cancel", { id });
+  await eventually(() => expect(remove).toHaveBeenCalled());
+  const end = Date.now();
+  await alarmAt(end + 61_000);
+  await eventually(() => expect(remove).toHaveBeenCalledTimes(2));
+  // A day later it is not listed any more, unless there is something left of it.
+  await alarmAt(end + LIMITS.transferKeptMs + 120_000);
+  await eventually(() => expect(remove).toHaveBeenCalledTimes(3));
+  expect(await look(owner, id)).toMatchObject({ state: "failed" });
+  remove.mockRestore();
+  await part(1);
+  await alarmAt(end + LIMITS.transferKeptMs + 240_000);
+  await eventually(async () => expect(await parts(id)).toBe(0));
+  await eventually(async () => {
+    await alarmAt(end + LIMITS.transferKeptMs + 360_000);
+    expect((await owner.refused("transfer.get", { id })).reason).toBe("transfer.unknown");
   });
 });
 
