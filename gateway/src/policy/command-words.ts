@@ -52,7 +52,7 @@ class Reader {
   #nested = 0;
   readonly #commands: ReadCommand[] = [];
   readonly #inputs: string[] = [];
-  #documents: { readonly end: string; readonly isIndented: boolean }[] = [];
+  #documents: { readonly end: string; readonly isIndented: boolean; readonly isQuoted: boolean }[] = [];
 
   readonly #folders: ReadonlySet<string>;
 
@@ -118,8 +118,8 @@ class Reader {
     if (this.#pattern()) list.cases -= 1;
   }
   #group(list: List): void {
-    if (this.#starts("((") && (list.words.length === 0 || list.words[0]?.text === "for")) {
-      this.#arithmetic();
+    if (this.#starts("((") && (list.words.length === 0 || list.words[0]?.text === "for") && this.#isCalculation()) {
+      this.#skip(this.#endOf("))") + 2);
       return;
     }
     const isBegin = this.#peek() === "(";
@@ -143,9 +143,9 @@ class Reader {
     else if (word.isQuoted) {
       if (!ASSIGNMENT.test(this.#text.slice(from, this.#at))) list.words.push(word);
     } else if (word.text === "case") {
-      this.#at = this.#afterIn();
+      this.#skip(this.#afterIn());
       if (!this.#pattern()) list.cases += 1;
-    } else if (word.text === "[[") this.#at = this.#endOf("]]") + 2;
+    } else if (word.text === "[[") this.#skip(this.#endOf("]]") + 2);
     else if (word.text === "function") {
       while (this.#peek() === " ") this.#at += 1;
       this.#word(list.end);
@@ -156,8 +156,25 @@ class Reader {
     const at = this.#text.indexOf(text, this.#at);
     return at === -1 ? this.#text.length : at;
   }
-  #arithmetic(): void {
-    this.#at = this.#endOf("))") + 2;
+  /** Goes on there. What is in between has no words of a command, but the commands of its substitutions run. */
+  #skip(to: number): void {
+    for (;;) {
+      const found = /\$\((?!\()|`|[<>]\(/.exec(this.#text.slice(this.#at, to));
+      if (found === null) break;
+      const [opening] = found;
+      this.#at += found.index + opening.length;
+      this.#list(opening === "`" ? "`" : ")");
+    }
+    this.#at = Math.max(this.#at, to);
+  }
+  /** Whether the `((` here begins a calculation. Else it is a group in a group. */
+  #isCalculation(): boolean {
+    let open = 0;
+    for (const char of this.#text.slice(this.#at, this.#endOf("))"))) {
+      if (char === "(") open += 1;
+      else if (char === ")" && --open < 2) return false;
+    }
+    return true;
   }
   #afterIn(): number {
     const found = /\sin\s/g;
@@ -171,19 +188,21 @@ class Reader {
       this.#at += 4;
       return true;
     }
-    this.#at = this.#endOf(")") + 1;
+    this.#skip(this.#endOf(")") + 1);
     return false;
   }
   #redirection(): void {
     const operator = /^(?:<<<|<<-?|>>|[<>][&|>]?)/.exec(this.#text.slice(this.#at, this.#at + 3))?.[0] ?? "<";
     this.#at += operator.length;
     while (this.#peek() === " " || this.#peek() === "\t") this.#at += 1;
-    const { text } = this.#word("");
+    const { text, isQuoted } = this.#word("");
     if (operator === "<<<") this.#inputs.push(text);
-    else if (operator.startsWith("<<")) this.#documents.push({ end: text, isIndented: operator.endsWith("-") });
+    else if (operator.startsWith("<<")) this.#documents.push({ end: text, isIndented: operator.endsWith("-"), isQuoted });
   }
   #readDocuments(): void {
-    for (const { end, isIndented } of this.#documents) {
+    const documents = this.#documents;
+    this.#documents = [];
+    for (const { end, isIndented, isQuoted } of documents) {
       const from = this.#at;
       for (;;) {
         const to = this.#endOf("\n");
@@ -191,12 +210,20 @@ class Reader {
         const before = this.#at;
         this.#at = Math.min(to + 1, this.#text.length);
         if ((isIndented ? line.replace(/^\t+/, "") : line) === end || to === this.#text.length) {
-          this.#inputs.push(this.#text.slice(from, to === this.#text.length && line !== end ? to : before));
+          const body = this.#text.slice(from, to === this.#text.length && line !== end ? to : before);
+          this.#inputs.push(body);
+          if (!isQuoted) this.#skipDocument(from, from + body.length);
           break;
         }
       }
     }
-    this.#documents = [];
+  }
+  /** The shell replaces what is in a here-document whose end has no quotes. */
+  #skipDocument(from: number, to: number): void {
+    const after = this.#at;
+    this.#at = from;
+    this.#skip(to);
+    this.#at = Math.max(this.#at, after);
   }
 
   #word(end: string): Word {
@@ -291,8 +318,8 @@ class Reader {
       this.#list("`");
       return { text: "$()", isOne: true };
     }
-    if (this.#starts("$((")) {
-      this.#at = this.#endOf("))") + 2;
+    if (this.#starts("$((") && this.#isCalculation()) {
+      this.#skip(this.#endOf("))") + 2);
       return { text: "$()", isOne: true };
     }
     if (this.#starts("$(")) {
@@ -303,11 +330,14 @@ class Reader {
     if (this.#starts("${")) {
       const from = this.#at;
       let open = 0;
-      for (; this.#at < this.#text.length; this.#at++) {
-        if (this.#peek() === "{") open += 1;
-        else if (this.#peek() === "}" && --open === 0) break;
+      let to = from;
+      for (; to < this.#text.length; to++) {
+        const char = this.#text.charAt(to);
+        if (char === "{") open += 1;
+        else if (char === "}" && --open === 0) break;
       }
-      this.#at += 1;
+      this.#at += 2;
+      this.#skip(to + 1);
       return { text: this.#text.slice(from, this.#at), isOne: true };
     }
     const name = /^\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])/.exec(this.#text.slice(this.#at, this.#at + 100))?.[0];

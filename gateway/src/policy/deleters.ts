@@ -15,7 +15,7 @@ export type Believed = "all" | "direct" | "none";
 export const DELETERS: ReadonlySet<string> = new Set(
   (
     "rm grm srm wipe unlink shred truncate rimraf premove rmrf find gfind bfs git rsync tar gtar bsdtar star cmake zip 7z 7za 7zr 7zz rar rclone " +
-    "aws gsutil hg svn bzr fossil"
+    "aws gsutil hg svn bzr fossil zstd gio lha"
   ).split(" "),
 );
 
@@ -60,7 +60,7 @@ export function countOf([program, ...args]: readonly string[], believed: Believe
     case "cmake":
       return byCmake(args, believed);
     case "zip":
-      return args.some((arg) => /^-[A-Za-z]*m|^--mo/.test(arg)) ? "many" : 0;
+      return args.some((arg) => /^-[A-Za-z0-9@]*m|^--mo/.test(arg)) ? "many" : 0;
     case "7z":
     case "7za":
     case "7zr":
@@ -74,9 +74,19 @@ export function countOf([program, ...args]: readonly string[], believed: Believe
     case "gsutil":
       return args.some((arg) => /^(?:rm|--delete|-d)$/.test(arg)) ? "many" : 0;
     case "hg":
-      return args.some((arg) => /^(?:purge|clean)$/.test(arg)) ? "many" : 0;
+      return args.some((arg) => /^(?:purge|clean)$/.test(arg)) ||
+        isDiscarding(args, /^(?:revert|update|up|checkout|co)$/, /^-[A-Za-z]*[aC]|^--(?:all|clean)/)
+        ? "many"
+        : 0;
     case "svn":
-      return args.some((arg) => arg.startsWith("--remove-")) ? "many" : 0;
+      return args.some((arg) => arg.startsWith("--remove-")) || isDiscarding(args, /^revert$/, /^-R|^--rec|^--depth/) ? "many" : 0;
+    case "zstd":
+    case "gio":
+      return args.some((arg) => /^--rm$|^remove$|^trash$/.test(arg))
+        ? removed(args.slice(1), believed, (option) => /^-[A-Za-z]*r$|^--rm$/.test(option))
+        : 0;
+    case "lha":
+      return args.some((arg) => /^-?[a-z]*m/.test(arg)) ? "many" : 0;
     case "bzr":
     case "fossil":
       return args.some((arg) => /^clean(?:-tree)?$/.test(arg)) ? "many" : 0;
@@ -85,6 +95,9 @@ export function countOf([program, ...args]: readonly string[], believed: Believe
   }
 }
 
+/** Whether a version control replaces what was changed in all files. */
+const isDiscarding = (args: readonly string[], subcommand: RegExp, option: RegExp): boolean =>
+  args.some((arg) => subcommand.test(arg)) && args.some((arg) => option.test(arg));
 /** Programs of cmake that are written behind `-E`. */
 function byCmake(args: readonly string[], believed: Believed): number | "many" {
   const [program, ...rest] = args.slice(args.indexOf("-E") + 1);
@@ -130,7 +143,9 @@ export const isTemporary = (path: string, believed: Believed): boolean =>
 const BELOW = /^(?:\/private)?\/(?:var\/)?tmp\/+[^/]+\/|^\$(?:TMPDIR|\{TMPDIR\})\/+[^/]+\//;
 
 /** Options of git itself that take the next word. */
-const GIT_VALUE: ReadonlySet<string> = new Set(["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"]);
+const GIT_VALUE: ReadonlySet<string> = new Set(
+  "-C -c --git-dir --work-tree --namespace --exec-path --attr-source --super-prefix --config-env".split(" "),
+);
 function byGit(args: readonly string[], believed: Believed): number | "many" {
   let at = 0;
   while (args[at]?.startsWith("-") === true) at += GIT_VALUE.has(args[at] ?? "") ? 2 : 1;
@@ -155,7 +170,9 @@ function byGit(args: readonly string[], believed: Believed): number | "many" {
     case "checkout-index":
       return has(/^-[a-z]*f|^--fo/) && has(/^-[a-z]*a|^--al/) ? "many" : 0;
     case "read-tree":
-      return has(/^--res/) && has(/^-[a-z]*u/) ? "many" : 0;
+      return has(/^--res|^-[a-z]*m/) && has(/^-[a-z]*u/) ? "many" : 0;
+    case "sparse-checkout":
+      return has(/^(?:set|init|reapply)$/) ? "many" : 0;
     case "submodule":
       return rest.includes("deinit") ? "many" : 0;
     case "filter-repo":
@@ -174,8 +191,12 @@ function replaced(subcommand: string, args: readonly string[]): number | "many" 
   const end = args.indexOf("--");
   const paths = end === -1 ? args.filter((arg) => !arg.startsWith("-")) : args.slice(end + 1);
   if (args.some((arg) => arg.startsWith("--pathspec-f")) || paths.some((path) => /^(?:\.\.?|:.*)$|\/$|[*?[]/.test(path))) return "many";
-  return end === -1 ? 0 : paths.length;
+  // The first word of a checkout may be a branch. A name without an extension may be a folder.
+  const named = end === -1 && subcommand === "checkout" ? (args.some((arg) => MAKES_BRANCH.test(arg)) ? [] : paths.slice(1)) : paths;
+  return named.some((path) => !EXTENSION.test(path)) ? "many" : named.length;
 }
+const MAKES_BRANCH = /^-[A-Za-z]*[bBt]|^--(?:tr|or)/;
+const EXTENSION = /[^/]\.[^./]+$/;
 /** Whether git only shows what it would do (`-n`), or what a long option says. `-e` and `--exclude` take the next text; `--no-` takes back. */
 function only(args: readonly string[], long: RegExp): boolean {
   let is = false;

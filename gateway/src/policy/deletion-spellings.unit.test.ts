@@ -3,6 +3,8 @@ import { describe, it } from "node:test";
 import { deletionOf } from "./deletions.ts";
 
 const all = (texts: readonly string[]): Record<string, string> => Object.fromEntries(texts.map((text) => [text, deletionOf(text)]));
+/** With `§` for `$` before a brace, which is a template elsewhere. */
+const braced = (text: string): string => text.replaceAll("§", "$");
 const each = (texts: readonly string[], said: string): Record<string, string> => Object.fromEntries(texts.map((text) => [text, said]));
 
 describe("[PO13] plain spellings of a deletion", () => {
@@ -233,12 +235,105 @@ describe("[PO13] plain spellings of a deletion", () => {
   it("a text that would take long to read is read quickly, and nesting without end counts as many", () => {
     assert.equal(deletionOf(`echo ${"$(".repeat(5_000)}`), "many");
     assert.equal(deletionOf("a=(".repeat(60_000)), "many");
-    assert.equal(deletionOf("((".repeat(40_000)), "few");
-    assert.equal(deletionOf(`echo ${"a $X ".repeat(15_000)}`), "few");
-    assert.equal(deletionOf("mv a b;".repeat(14_000)), "few");
+    assert.equal(deletionOf("((".repeat(20_000)), "few");
+    assert.equal(deletionOf(`echo ${"a $X ".repeat(9_000)}`), "few");
+    assert.equal(deletionOf("mv a b;".repeat(7_000)), "few");
     assert.equal(deletionOf(`echo ${"x".repeat(100_000)}`), "many", "a longer text is not read");
     assert.equal(deletionOf(`python3 - <<EOF\n${"rm a\n".repeat(60)}EOF`), "many");
     assert.equal(deletionOf(`case x in ${"a) echo;; ".repeat(2_000)} esac`), "few");
+  });
+});
+
+describe("[PO13] a text with another one in it", () => {
+  it("many: words of the input become a command", () => {
+    const many = [
+      "echo rm -rf src | xargs env",
+      "echo \"-c 'rm -rf src'\" | xargs sh",
+      "echo 'm -rf src' | xargs -I{} sh -c 'r{}'",
+      "echo 'm -rf src' | xargs -IX -n1 sh -c 'rX'",
+      "echo 'm -rf src' | xargs --replace bash -c 'r{}'",
+      "echo clean -fdx | xargs git",
+      "env -vS'rm -rf src'",
+      "env '--split-string=rm -rf src'",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+  });
+  it("many: substitutions in what has no words of a command", () => {
+    const many = [
+      braced("r=rm; : §{x:-$($r -rf src)}"),
+      ": $(( $($r -rf src) ))",
+      "(( $($r -rf src) ))",
+      "[[ $($r -rf src) ]]",
+      "[[ a == `$r -rf src` ]]",
+      "case $($r -rf src) in a) ;; esac",
+      "case x in $($r -rf src)) ;; esac",
+      "cat <<E\n$($r -rf src)\nE",
+      "cat <<E\n`$r -rf src`\nE",
+      ": $(($r -rf src) )",
+      "(($r -rf src) )",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+    const few = [
+      "cat > a.sh <<'E'\n$r -rf src\nE",
+      "cat > a <<E\n$(date) $x\nE",
+      braced("x=$((1 + (2 * y))); echo §{x:-$(date)}"),
+      "[[ $(uname) == Linux ]] && make",
+    ];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
+  it("many: a deletion that quotes, a variable or no blank hides from its reader", () => {
+    const many = [
+      braced("sh -c 'rm§{IFS}-rf§{IFS}src'"),
+      "sed -n '1e r\"\"m -rf src' t.py",
+      "sqlite3 :memory: '.shell r\"\"m -rf src'",
+      "GIT_EDITOR='r\"\"m -rf src;:' git commit --amend",
+      "vim -es -c '!r\"\"m -rf src'",
+      braced("x='rm -rf src'; y=§{x}; bash -c \":;$y\""),
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+    const few = [
+      'bash -c "cd $HOME && ls"',
+      "sh -c 'echo $0' x",
+      "find . -name '*.py' | xargs -I{} cp {} out/{}",
+      "grep -rl a src | xargs sed -i 's/a/b/g'",
+    ];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
+});
+
+describe("[PO13] programs that replace or move files", () => {
+  it("many: folders that git, hg or svn replace, and what is moved into the memory", () => {
+    const many = [
+      "git checkout -- src",
+      "git checkout HEAD src",
+      "git restore src",
+      "git --attr-source HEAD clean -fdx",
+      "git read-tree -um HEAD~50",
+      "git sparse-checkout set docs",
+      "hg revert --all",
+      "hg update -C",
+      "svn revert -R .",
+      "zstd -r --rm src",
+      "lha m x src",
+      "zip -qr9m x.zip src",
+      "mv src /dev/shm/",
+      "mv src /run/x",
+      "cd /dev/shm && mv ~/src .",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+    const few = [
+      "git checkout -- src/a.ts",
+      "git checkout main",
+      "git checkout -b new origin/main",
+      "git checkout HEAD~1 src/a.ts",
+      "git restore src/a.ts",
+      "git restore --staged .",
+      "hg revert a.txt",
+      "zip -9r x.zip src",
+      "scripts/run x; mv a b",
+      "cat /run/x",
+    ];
+    assert.deepEqual(all(few), each(few, "few"));
   });
 });
 
@@ -352,8 +447,12 @@ describe("[PO13] everyday lines that delete in temporary folders only, and their
 
   it("lines with many variables and folders are read quickly", () => {
     assert.equal(deletionOf(`T=$(mktemp -d); ${'ls "$T"; '.repeat(1_500)} rm -rf "$T"`), "few");
-    assert.equal(deletionOf(`${"mv a /tmp/b; ".repeat(5_000)} rm -rf /tmp/c`), "few");
-    assert.equal(deletionOf(`${"cd -a ".repeat(10_000)} rm x`), "few");
+    assert.equal(deletionOf(`${"mv a /tmp/b; ".repeat(3_500)} rm -rf /tmp/c`), "few");
+    assert.equal(deletionOf(`${"cd -a ".repeat(8_000)} rm x`), "few");
     assert.equal(deletionOf(`${"$CC ".repeat(4_000)}`), "few");
+    // Each of these was read again from each of its parts.
+    const parts = ["$CC ", "/a", "-C ", "s/", "a)", "|", "((", "[[ ", braced("§{x"), "$(a) ", "`a` ", "-c alias.x="];
+    for (const before of ["", "rm x; cd ", "sh -c '", "xargs ", "git "])
+      for (const part of parts) assert.match(deletionOf(before + part.repeat(45_000 / part.length)), /^(?:few|many)$/);
   });
 });

@@ -13,7 +13,7 @@ export const MAX_DELETED = 50;
 /** Commands in commands: `sh -c "sh -c ..."`. Deeper ones count as many. */
 const MAX_DEPTH = 4;
 /** Characters of a text that is read. A longer one may do anything. */
-const MAX_TEXT = 100_000;
+const MAX_TEXT = 50_000;
 /** Words of a command that runs another one. */
 const MAX_WORDS = 2000;
 /** Of code: its tokens, and how many of them may name a program that deletes. */
@@ -39,6 +39,9 @@ function deletionIn(given: string, { depth, believed: outer, isCode = false }: S
   const shown = depth > 0 ? given : withKnownNames(given);
   const text = depth > 0 || SETS_TMPDIR.test(given.replaceAll(/["'\\]/g, "")) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;
   if (COPIES_FOUND.test(text) || copiesNamed(text)) return "many";
+  const rough = roughCommands(text);
+  if (MEMORY.test(text.replaceAll(/["'\\]/g, "")) && rough.some((words) => words.some((word) => /^g?mv$/.test(nameOf(word)))))
+    return "many";
   const scope: Scope = { depth, believed: leastOf(outer, believedIn(text)) };
   const read = readShell(text);
   if (read.kind === "plain") {
@@ -46,11 +49,12 @@ function deletionIn(given: string, { depth, believed: outer, isCode = false }: S
     return isMany(commands, scope) || runsInput(text, commands, []) ? "many" : "few";
   }
   // Two readings: one goes by the text alone, the other by what a shell makes of it.
-  const rough = roughCommands(text);
   if (isMany(rough, scope)) return "many";
   const { commands, inputs } = readCommands(text);
   const named = commands.map(({ words }) => words);
   if ((!isCode && commands.some(isUnknown)) || isMany(named, scope) || runsInput(text, named, inputs)) return "many";
+  // A shell gets a text that variables of this one have a part in.
+  if (named.some((words) => textsForShell(words).some((given) => given.includes("$"))) && mentionsDeletion([text], scope)) return "many";
   const runs = named.some((words) => isShell(words[0]));
   return runs && inputs.some((input) => deletionIn(input, { ...scope, depth: depth + 1 }) === "many") ? "many" : "few";
 }
@@ -68,6 +72,8 @@ function isMany(commands: readonly (readonly string[])[], scope: Scope): boolean
 const TMPDIR = /\$TMPDIR\b|\$\{TMPDIR\}/g;
 const SETS_TMPDIR = /(?<!\$|\$\{)TMPDIR/;
 
+/** Folders in memory, which end with the command in a sandbox: what is moved there is gone. */
+const MEMORY = /(?<![\w./-])\/(?:dev\/shm|(?:var\/)?run)(?![\w-])/;
 /** Programs after which a path in a temporary folder may lead out of it. */
 const LINKERS: ReadonlySet<string> = new Set(["ln", "gln", "link", "mount", "bindfs"]);
 /** Programs that bring a link with them: a name in a temporary folder may then be one, and what is below it is elsewhere. */
@@ -132,7 +138,7 @@ function partsOf(words: readonly string[], scope: Scope): readonly (number | "ma
   const count = (from: readonly string[]): number | "many" => countOf(from, scope.believed);
   if (COPIES.has(name) && words.slice(1).some((word) => PROGRAM.test(word))) return ["many"];
   if (!runsAnother(words) && !MORE_RUNNERS.has(name)) return [count(words)];
-  if (words.length > MAX_WORDS || runsUnknown(words)) return ["many"];
+  if (words.length > MAX_WORDS || runsUnknown(words) || runsItsInput(words)) return ["many"];
   // The other command is one of the words, or begins at one of them.
   const inner = innerOf(words);
   const isCode = !words.some((word) => isShell(word) || TAKES_SHELL.has(nameOf(word)));
@@ -151,14 +157,15 @@ const COPIES: ReadonlySet<string> = new Set("cp gcp mv ln install link cat dd al
 const PROGRAM = /\/s?bin\/(?:rm|unlink|shred|find|git|rsync|busybox|toybox)$/;
 /** Copies or links the file of a program that a substitution finds. */
 const COPIES_FOUND = /\b(?:g?cp|g?mv|ln|link|install)\s[^;|&\n]{0,1000}(?:\$\(|`)\s{0,9}(?:which|whereis|type|command|hash)\b/;
-/** Goes to a folder of programs, or one whose name the shell makes. */
-const TO_PROGRAMS =
-  /(?:\b(?:cd|pushd|chdir)|\s-C|\s--chdir[= ])\s*(?:-[A-Za-z-]+\s+)*(?:[^\s;&|]*\/)?(?:s?bin|[^\s;&|]*[$*?[`{~][^\s;&|]*)\/?(?=[\s;&|)]|$)/;
+/** Goes to a folder. Nothing here is read twice, because a text may have many of them. */
+const GOES = /(?:\b(?:cd|pushd|chdir)|\s-C|\s--chdir[= ])\s*(?:-[A-Za-z-]+\s+)*(?=([^\s;&|]{0,300}))/g;
+/** A folder of programs, or one whose name the shell makes. */
+const isOfPrograms = (folder: string): boolean => folder.length === 300 || /(?:^|\/)s?bin\/?(?:\)|$)|[$*?[`{~]/.test(folder);
 const NAMES_PROGRAM: ReadonlySet<string> = new Set("rm unlink shred find git rsync busybox toybox".split(" "));
 /** Copies or links such a program by its bare name, so that another name deletes: `cd /bin; cp rm ~/q`. */
 function copiesNamed(text: string): boolean {
   const plain = text.replaceAll(/["'\\]/g, "");
-  const goes = TO_PROGRAMS.test(plain);
+  const goes = [...plain.matchAll(GOES)].some(([, folder = ""]) => isOfPrograms(folder));
   if (!goes && !/\b(?:rm|unlink|shred)\b/.test(plain)) return false;
   return roughCommands(text).some((words) => {
     const at = words.findIndex((word) => isCopier(nameOf(word)));
@@ -176,10 +183,16 @@ const RUN_BY_GIT = /\s(?:foreach|bisect|rebase|filter-branch|difftool|mergetool|
 /** Texts in the arguments that may be commands. */
 function innerOf(words: readonly string[]): readonly string[] {
   const [program, ...args] = words;
-  const inner = args.filter((word) => /\s/.test(word));
+  const inner = [...args.filter((word) => /\s/.test(word)), ...textsForShell(words)];
   if (nameOf(program) === "git") return [...inner, ...aliasesOf(args)];
+  if (args.some((word) => SPLITS.test(word))) return [...inner, ...args.map((word) => word.replace(SPLITS, ""))];
   return ["eval", "."].includes(nameOf(program)) ? [...inner, args.join(" ")] : inner;
 }
+/** Of env: the rest is a command with its arguments. */
+const SPLITS = /^(?:-[A-Za-z0-9]*S|--split-string=?)/;
+/** Texts that a command gives to a shell: `sh -c TEXT`. */
+const textsForShell = (words: readonly string[]): readonly string[] =>
+  words.some((word) => isShell(word)) ? words.filter((_, at) => /^-[A-Za-z]*c$/.test(words[at - 1] ?? "")) : [];
 /** What an alias stands for that the command itself sets: `-c alias.x=clean x -fdx`. */
 const aliasesOf = (args: readonly string[]): readonly string[] =>
   args.flatMap((arg, at) => {
@@ -191,12 +204,17 @@ const aliasesOf = (args: readonly string[]): readonly string[] =>
   });
 
 /** Whether a command is mentioned anywhere that deletes many files: in code, or behind an option. */
-function mentionsDeletion(words: readonly string[], { believed }: Scope): boolean {
+function mentionsDeletion(words: readonly string[], scope: Scope): boolean {
   const text = words.join(" ");
+  // Any quote or backslash may be a spelling of a shell in there.
+  const bare = text.replaceAll(/["'\\]/g, "");
+  return isMentioned(text, nameOf(words[0]), scope) || (bare !== text && isMentioned(bare, nameOf(words[0]), scope));
+}
+function isMentioned(text: string, program: string, { believed }: Scope): boolean {
   if (REMOVES_FOLDERS.test(text)) return true;
   const tokens = text.split(/[\s"'`(){}[\];,|&!=<>\\]+/).filter((token) => token !== "");
   if (tokens.length > MAX_TOKENS) return true;
-  const isList = nameOf(words[0]) === "parallel";
+  const isList = program === "parallel";
   let seen = 0;
   return tokens.some((token, at) => {
     // An option with its value: `-xrm`. A line of sed: `1erm`.
@@ -240,6 +258,25 @@ function runsUnknown(words: readonly string[]): boolean {
   const [first, second] = operands;
   if (name === "timeout" && !args.some((arg) => /^\d/.test(arg))) return isMade(second);
   return isMade(first) || (args[0]?.startsWith("-") === true && isMade(second));
+}
+
+/** Options of xargs that take the next word. */
+const XARGS_VALUE = /^-[aEILnPsdJRS]$/;
+/** Whether words of its input become a command, or a part of one: `xargs sh`, `xargs -I{} sh -c "{}"`. */
+function runsItsInput(words: readonly string[]): boolean {
+  if (nameOf(words[0]) !== "xargs") return false;
+  let at = 1;
+  let place: string | undefined;
+  for (; words[at]?.startsWith("-") === true; at++) {
+    const option = words[at] ?? "";
+    const [, given] = /^(?:-[Ii]|--replace=?)(.*)$/s.exec(option) ?? [];
+    if (given !== undefined) place = given || (option === "-I" ? words[at + 1] : "{}");
+    if (XARGS_VALUE.test(option)) at++;
+  }
+  const command = words.slice(at);
+  const last = command.at(-1);
+  if (last !== undefined && (isShell(last) || runsAnother([last]) || (command.length === 1 && DELETERS.has(nameOf(last))))) return true;
+  return place !== undefined && textsForShell(command).some((text) => text.includes(place));
 }
 
 /** Whether a program gets commands as its input, and they delete many files or are not in the text. */

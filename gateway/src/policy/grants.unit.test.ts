@@ -49,6 +49,9 @@ describe("[GR3] what a command can be granted as", () => {
   const outside: readonly (readonly [command: string, scope: unknown])[] = [
     ["git push origin main", [["git", "push", "origin", "main"]]],
     ["git log --oneline", [["git", "log"]]],
+    // Their hooks and filters may run what the agent has written.
+    ["git commit -m x", [["git", "commit", "-m", "x"]]],
+    ["git add a", [["git", "add", "a"]]],
     // Options that write a file.
     ["git log --output=/home/me/.bashrc", [["git", "log", "--output=/home/me/.bashrc"]]],
     ["git diff --ou x", [["git", "diff", "--ou", "x"]]],

@@ -46,7 +46,8 @@ function withValues(text: string): string {
     if (isOnly)
       known = `${begin}${whole.replace(/=.*/s, "=made")}${replaced(`"\\$(?:${name}|\\{${name}\\})"`, `/tmp/mktemp.${name}`, others)}`;
   }
-  for (const [, name = ""] of text.matchAll(/(?<=^|[\s;&|(])"?\$\{?([A-Z][A-Z0-9]{1,8})\b/g))
+  const named = new Set([...text.matchAll(/(?<=^|[\s;&|(])"?\$\{?([A-Z][A-Z0-9]{1,8})\b/g)].map(([, name = ""]) => name));
+  for (const name of named)
     if (TOOLS.has(name) && isOnlyRead(name, text)) known = replaced(`("?)\\$(?:${name}|\\{${name}\\})\\1`, name.toLowerCase(), known);
   return known;
 }

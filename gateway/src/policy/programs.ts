@@ -33,8 +33,8 @@ const READS_UNLESS: Readonly<Record<string, RegExp>> = {
   // Its second operand is written.
   uniq: /^(?!-.)/,
 };
-/** Read the repository, or change only its index and its history. None of them reaches another machine or overwrites a file of the work tree. */
-const GIT_READS = words("status log diff show blame shortlog describe rev-parse rev-list ls-files ls-tree merge-base grep add commit");
+/** Read the repository. Not those that run hooks or filters: what these call may be a file of the agent. */
+const GIT_READS = words("status log diff show blame shortlog describe rev-parse rev-list ls-files ls-tree merge-base grep");
 /** `--output` and its beginnings write a file. */
 const GIT_WRITES = /^--ou/;
 /** Beside those that read: their first argument is a value, never a subcommand. */

@@ -7,7 +7,8 @@ import type { PolicyCall } from "../ports/policy.ts";
 import { foldedPath, isPathName, normalPath } from "./paths.ts";
 import { compileRegex, MAX_SEARCHED_CHARS, type Regex, type RegexEngine } from "./regex.ts";
 import { readShell } from "./shell.ts";
-import { runsAnother } from "./wrappers.ts";
+import { isPlain } from "./programs.ts";
+import { hasKnownArguments, runsAnother } from "./wrappers.ts";
 
 export type Match = "yes" | "no" | "unsure";
 /** One command of a Bash call: its argument vector, or a text that was not understood. */
@@ -98,7 +99,10 @@ const isWorkspace = (folder: unknown): boolean => folder === "" || folder === ".
 function matchCommand({ op, value, vector, regex }: CompiledCondition, unit: ShellUnit, allows: boolean): Match {
   const { words, text } = unit;
   if (allows) return op === "equals" && vector !== undefined && words !== undefined && isEqual(words, vector) ? "yes" : "no";
-  const otherwise = words === undefined || runsAnother(words) ? "unsure" : "no";
+  const otherwise =
+    words === undefined || runsAnother(words) || mayRun(words, op, vector ?? (typeof value === "string" ? value.trim().split(/\s+/) : []))
+      ? "unsure"
+      : "no";
   // `/bin/rm` is `rm`.
   const [name = "", ...rest] = words ?? [];
   const bare = [name.slice(name.lastIndexOf("/") + 1), ...rest];
@@ -111,6 +115,20 @@ function matchCommand({ op, value, vector, regex }: CompiledCondition, unit: She
   if (op === "regex" && (regex === undefined || texts.some((given) => given.length > MAX_SEARCHED_CHARS))) return "unsure";
   return texts.some((given) => holds(op, given, value, regex)) ? "yes" : otherwise;
 }
+
+/**
+ * Whether a later word begins what a rule names, or a text among the words does: a program that no list knows may run it. Those that only read
+ * and print run nothing.
+ */
+function mayRun(words: readonly string[], op: ApprovalCondition["op"], wanted: readonly string[]): boolean {
+  const [program = "", ...args] = words;
+  if ((op !== "startsWith" && op !== "equals") || wanted.length === 0 || isPlain(words)) return false;
+  const isNamed = (given: readonly string[], at: number): boolean =>
+    wanted.every((word, index) => (index === 0 ? nameIn(given[at]) === nameIn(word) : given[at + index] === word));
+  const isIn = (given: readonly string[]): boolean => given.some((_, at) => isNamed(given, at));
+  return isIn(args) || (!hasKnownArguments(program) && args.some((text) => /\s/.test(text) && isIn(text.split(/[\s;&|()"'`]+/))));
+}
+const nameIn = (program = ""): string => program.slice(program.lastIndexOf("/") + 1);
 
 function matchValue({ path, op, value, regex }: CompiledCondition, args: PolicyCall["args"], allows: boolean): Match {
   const given = valueAt(args, path);

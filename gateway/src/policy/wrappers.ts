@@ -117,14 +117,30 @@ const ALSO: Readonly<Record<string, string>> = {
 /** Run whatever package is named. */
 const RUNNERS: ReadonlySet<string> = words("npx bunx uvx pipx pnpx tsx ts-node");
 
+interface Names {
+  /** As it is written, without its folder. */
+  readonly base: string;
+  /** Without a version. */
+  readonly name: string;
+  /** In the list of programs with such arguments. */
+  readonly known: string | undefined;
+}
+function namesOf(program: string): Names {
+  const base = program.slice(program.lastIndexOf("/") + 1).toLowerCase();
+  const name = base.replace(/(?:-?[0-9.]+)$/, "");
+  return { base, name, known: Object.hasOwn(ALSO, base) ? ALSO[base] : Object.hasOwn(ALSO, name) ? ALSO[name] : name };
+}
+/** Whether it is known which arguments of a program hold another one. */
+export function hasKnownArguments(program: string): boolean {
+  const { known } = namesOf(program);
+  return known !== undefined && Object.hasOwn(INLINE, known);
+}
 /** Whether a command runs another one that is written in its arguments, or may. */
 export function runsAnother([program = "", ...args]: readonly string[]): boolean {
   // `/proc/self/exe` is the shell itself, and any process has such a name for its program.
   if (program.startsWith("/proc/") || program.startsWith("/dev/")) return true;
-  const base = program.slice(program.lastIndexOf("/") + 1).toLowerCase();
-  const name = base.replace(/(?:-?[0-9.]+)$/, "");
+  const { base, name, known } = namesOf(program);
   if (ALWAYS.has(base) || ALWAYS.has(name) || RUNNERS.has(name) || base.startsWith("ld-linux") || base.startsWith("ld-musl")) return true;
-  const known = Object.hasOwn(ALSO, base) ? ALSO[base] : Object.hasOwn(ALSO, name) ? ALSO[name] : name;
   const inline = known !== undefined && Object.hasOwn(INLINE, known) ? INLINE[known] : undefined;
   if (COMPUTES.has(base) && args.some((arg) => COMPUTED.test(arg))) return true;
   // Elsewhere in git `-u` is harmless.
