@@ -44,12 +44,9 @@ export const wantedOf = (expected: Checksums): readonly HashName[] => [
   ...HASHES.map(({ name }) => name).filter((name) => name !== "md5" && expected[name] !== undefined),
 ];
 
-/** A sixteenth of what the engine lets add up. */
-const WRITE_COUNTS_BYTES = 4 * 1024 * 1024;
-
 /**
- * Passes `body` to `write` while its checksums are made. Rejects when they are not the expected ones; `write` has then failed. `buffers`: of a
- * stream that has ended; after a success they have what this one has used.
+ * Streams `body` to `write` and verifies its checksums. On a mismatch it rejects, and `write` has failed. Reuses `buffers`, and leaves its own
+ * in them after a success.
  */
 export async function streamVerified(
   write: (whole: ReadableStream<Uint8Array>) => Promise<void>,
@@ -61,7 +58,7 @@ export async function streamVerified(
   const hashes = new Hashes(wantedOf(expected));
   let checksums: Checksums = {};
   let failed: unknown;
-  countForCollection(WRITE_COUNTS_BYTES);
+  countForCollection(bytes);
   const fixed = new FixedLengthStream(bytes);
   const copying = (async () => {
     const writer = fixed.writable.getWriter();

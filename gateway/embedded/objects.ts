@@ -21,9 +21,9 @@ import { BUFFER_BYTES, CODE, HASHES, MAX_LOOKS, R2Failure, readExactly, type Che
 const MAX_BUFFERS = 2;
 
 /**
- * Their rows are believed at once, because to read such a file again takes long: nobody changes a file of this size, and keeps its size,
- * within the second in which it was stored; and nobody edits a part of a file on its way into the workspace, which is read right after it
- * was stored.
+ * Their rows are believed at once, because to read such a file again takes long. A change that keeps the size of so large a file within the
+ * second in which it was stored is not seen. A part of a file on its way into the workspace is read right after it was stored, and no one
+ * edits it.
  */
 const LARGE_BYTES = 64 * 1024 * 1024;
 const PARTS = "transfers/";

@@ -93,7 +93,7 @@ export class R2 extends DurableObject<Env> {
 
       const body = await this.#objects.open(row, range);
       if (body !== null) {
-        if (bytes > READ_BUFFER_BYTES) countForCollection(BUFFER_BYTES);
+        if (bytes > READ_BUFFER_BYTES) countForCollection(bytes);
         return answer(json, bytes <= READ_BUFFER_BYTES ? new Uint8Array(await new Response(body).arrayBuffer()) : body, bytes);
       }
       if (look === MAX_LOOKS) throw new R2Failure(503, CODE.internal, "The file keeps changing. Try again.");

@@ -120,6 +120,8 @@ export class SharedObjects implements Store {
   }
 }
 
+/** A write that failed here arrives in the bucket within this time, or never. */
+const LATE_MS = 600_000;
 /** Files that no row names: of writes under way or interrupted, and of objects that were replaced or deleted. */
 class Unused {
   readonly #sql: SqlStorage;
@@ -127,13 +129,17 @@ class Unused {
   readonly #held = new Set<string>();
   constructor(sql: SqlStorage) {
     this.#sql = sql;
-    sql.exec("CREATE TABLE IF NOT EXISTS unused (version TEXT PRIMARY KEY) STRICT, WITHOUT ROWID");
+    sql.exec("CREATE TABLE IF NOT EXISTS unused (version TEXT PRIMARY KEY, not_before INTEGER NOT NULL) STRICT, WITHOUT ROWID");
+    // Writes of an earlier program ended with it.
+    sql.exec("UPDATE unused SET not_before = 0");
   }
-  add(version: string): void {
-    this.#sql.exec("INSERT OR IGNORE INTO unused VALUES (?)", version);
+  /** `notBefore`: a removal before it may be too early. */
+  add(version: string, notBefore = 0): void {
+    this.#sql.exec("INSERT OR REPLACE INTO unused VALUES (?, ?)", version, notBefore);
   }
+  /** While it is written. A write that failed may still arrive. */
   hold(version: string): () => void {
-    this.add(version);
+    this.add(version, Date.now() + LATE_MS);
     this.#held.add(version);
     return () => void this.#held.delete(version);
   }
@@ -141,7 +147,8 @@ class Unused {
     this.#sql.exec("DELETE FROM unused WHERE version = ?", version);
   }
   some(most: number): readonly string[] {
-    const found = this.#sql.exec<{ version: string }>("SELECT version FROM unused LIMIT ?", most + this.#held.size).toArray();
+    const due = "SELECT version FROM unused WHERE not_before <= ? LIMIT ?";
+    const found = this.#sql.exec<{ version: string }>(due, Date.now(), most + this.#held.size).toArray();
     return found
       .map(({ version }) => version)
       .filter((version) => !this.#held.has(version))

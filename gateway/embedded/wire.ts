@@ -80,7 +80,9 @@ export type ReadRequest =
 
 const MAX_LIST = 1000;
 export const MAX_OBJECT_BYTES = 5_363_466_240;
-/** Up to here an object is handled in memory, above it is streamed. */
+/** A reader that meets an object in the middle of being replaced looks again this often. */
+export const MAX_LOOKS = 5;
+/** Up to here a put is handled in memory, above it is streamed. */
 export const BUFFER_BYTES = 1 << 20;
 const MAX_CUSTOM_BYTES = 8192;
 const encoder = new TextEncoder();

@@ -140,7 +140,12 @@ export class TransferStore {
   }
   /** Ended transfers whose parts are looked for now. They are due again later, until there are none. */
   partsDue(now: number): readonly string[] {
-    const due = all<{ id: string }>(this.#db.sql, "UPDATE transfers SET parts_at = ? WHERE parts_at <= ? RETURNING id", now + PARTS_MS, now);
+    const due = all<{ id: string }>(
+      this.#db.sql,
+      "UPDATE transfers SET parts_at = ? WHERE parts_at <= ? RETURNING id",
+      now + PARTS_MS,
+      now,
+    );
     return due.map(({ id }) => id);
   }
   hasNoParts(id: string): void {

@@ -8,8 +8,9 @@
  *   protected  files that define the agent and its instructions. Only the owner may change them.
  *   plain      all other files. Currently only the owner may change them too.
  *
- * Names are compared the way a disk may fold them (case, Unicode forms), so that `soul.md` can't bypass `SOUL.md`.
+ * Names are compared the way a disk may fold them (case, Unicode forms, characters that are not seen), so that `soul.md` can't bypass `SOUL.md`.
  */
+import { foldedPath } from "../../policy/paths.ts";
 import type { GsvError } from "../../ports/result.ts";
 import type { WorkspacePath } from "../keys.ts";
 
@@ -35,11 +36,10 @@ const FOLDERS = ["memory", "skills"] as const;
 
 const QUARANTINE = "memory/quarantine";
 
-const folded = (path: string): string => path.normalize("NFKC").toLowerCase();
-const PROTECTED = new Set(PROTECTED_FILES.map(folded));
+const PROTECTED = new Set(PROTECTED_FILES.map(foldedPath));
 
 export function protectionOf(path: WorkspacePath): Protection {
-  const name = folded(path);
+  const name = foldedPath(path);
   const top = name.split("/")[0] ?? "";
   if (SEALED_FOLDERS.some((folder) => folder === top)) return "sealed";
   if (name === QUARANTINE || name.startsWith(`${QUARANTINE}/`)) return "quarantine";
@@ -50,7 +50,7 @@ export function protectionOf(path: WorkspacePath): Protection {
 
 /** What the agent remembers: these files are in its prompt, or are searched as its memory. */
 export function isMemory(path: WorkspacePath): boolean {
-  const name = folded(path);
+  const name = foldedPath(path);
   return name === "memory.md" || name.startsWith("memory/");
 }
 
