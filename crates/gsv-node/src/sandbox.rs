@@ -66,7 +66,7 @@ pub fn examine(
         writable: settings.writable.clone(),
         readable: settings.readable.clone(),
         caches: settings.caches.clone(),
-        private: private.to_vec(),
+        private: private.iter().cloned().chain(of_others(&homes)).collect(),
         homes,
         own: settings.own.clone(),
     };
@@ -134,6 +134,7 @@ fn set_up(
     Ok(Some(Sandbox {
         level,
         wrapper: wrapper.into(),
+        roots: plan.lasting().cloned().collect(),
         environment: environment(&plan, env::vars_os(), &settings.env),
         may_leave: settings.may_leave,
         network: network.map(|listed| Network { listed }),
@@ -168,6 +169,34 @@ pub fn describe(level: &Level) -> String {
     text
 }
 
+/// What root could read of the system and of other users. From everyone else the system keeps it.
+fn of_others(own: &[PathBuf]) -> Vec<PathBuf> {
+    if !rustix::process::getuid().is_root() {
+        return Vec::new();
+    }
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let homes: Vec<PathBuf> = homes_in(&users)
+        .into_iter()
+        .filter(|home| !own.contains(home) && home.is_dir())
+        .collect();
+    gsv_sandbox::credentials_of_others(&homes)
+}
+
+/// Homes of people in the text of a file of users. A daemon's is a folder of the system.
+fn homes_in(users: &str) -> Vec<PathBuf> {
+    let homes = users
+        .lines()
+        .filter_map(|line| line.split(':').nth(5))
+        .map(PathBuf::from);
+    let mut homes: Vec<PathBuf> = homes
+        .filter(|home| home.starts_with("/home") || home.starts_with("/root") || home.starts_with("/Users"))
+        .filter(|home| home.components().all(|part| part != std::path::Component::ParentDir))
+        .collect();
+    homes.sort();
+    homes.dedup();
+    homes
+}
+
 /// The home that the system knows for this user; `HOME` may name another one.
 fn system_home() -> Option<PathBuf> {
     let users = std::fs::read_to_string("/etc/passwd").ok()?;
@@ -176,4 +205,26 @@ fn system_home() -> Option<PathBuf> {
         let fields: Vec<&str> = line.split(':').collect();
         (fields.get(2) == Some(&me.as_str())).then(|| fields.get(5).map(PathBuf::from))?
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sb3_homes_are_those_of_people() {
+        let users = "root:x:0:0:root:/root:/bin/bash\ndaemon:x:1:1::/usr/sbin:/usr/sbin/nologin\nann:x:1000:1000::/home/ann:/bin/zsh\n\
+                     bob:x:1001:1001::/home/bob:/bin/sh\nann2:x:1002:1002::/home/ann:/bin/sh\nx:x:1003:1003::/home/../etc:/bin/sh\nbroken\n";
+        let expected = ["/home/ann", "/home/bob", "/root"].map(PathBuf::from);
+        assert_eq!(homes_in(users), expected);
+    }
+
+    #[test]
+    fn sb3_only_root_hides_what_is_of_others() {
+        let hidden = of_others(&[]);
+        assert_eq!(
+            hidden.contains(&PathBuf::from("/etc/shadow")),
+            rustix::process::getuid().is_root()
+        );
+    }
 }

@@ -88,8 +88,15 @@ const SECRETS: &[&str] = &[
     ".nuget/NuGet/NuGet.Config",
     ".config/pypoetry/auth.toml",
     ".local/share/uv/credentials",
+    ".config/pip/pip.conf",
+    ".config/nix/nix.conf",
+    ".local/share/rbw",
+    ".config/syncthing",
+    ".local/state/syncthing",
+    ".config/chezmoi",
     // Browsers and mail.
     ".mozilla",
+    ".config/mozilla",
     ".thunderbird",
     ".config/Signal",
     ".config/Slack",
@@ -152,6 +159,31 @@ const SECRETS: &[&str] = &[
     "Library/Application Support/1Password",
     "Library/Group Containers/2BUA8C4S2C.com.1password",
 ];
+
+/// Of the system; only root can read them.
+const OF_SYSTEM: &[&str] = &[
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/ssl/private",
+    "/etc/wireguard",
+    "/etc/openvpn",
+    "/etc/letsencrypt",
+    "/etc/NetworkManager/system-connections",
+    "/etc/kubernetes",
+    "/etc/ssh/ssh_host_dsa_key",
+    "/etc/ssh/ssh_host_ecdsa_key",
+    "/etc/ssh/ssh_host_ed25519_key",
+    "/etc/ssh/ssh_host_rsa_key",
+];
+
+/// Credentials that only root can read, besides its own: those of the system and of the users with these homes.
+#[must_use]
+pub fn credentials_of_others(homes: &[PathBuf]) -> Vec<PathBuf> {
+    let of_system = OF_SYSTEM.iter().map(PathBuf::from);
+    of_system.chain(hidden(homes, &[])).collect()
+}
 
 /// All paths that no command sees, whether they exist or not: the credentials of each home, and GSV's own folders.
 pub(crate) fn hidden(homes: &[PathBuf], private: &[PathBuf]) -> Vec<PathBuf> {

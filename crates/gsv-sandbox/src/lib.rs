@@ -53,6 +53,7 @@ pub use canary::{Canary, canary_main};
 pub use confine::{Confinement, confine_main};
 pub use environment::{KEPT, environment, is_reserved};
 pub use explain::explain;
+pub use hidden::credentials_of_others;
 pub use hosts::{Destination, Host, HostRule, Hosts, Reach};
 pub use look::{Disk, Kind, Look};
 pub use plan::{Plan, Refused, Request};

@@ -77,6 +77,11 @@ impl Plan {
         self.own.join("tmp")
     }
 
+    /// The writable folders, but not the sandbox's own, whose files end with the commands.
+    pub fn lasting(&self) -> impl Iterator<Item = &PathBuf> {
+        self.writable.iter().filter(|folder| !folder.starts_with(&self.own))
+    }
+
     /// The caches of tools whose usual cache is not writable.
     pub fn cache(&self) -> PathBuf {
         self.own.join("cache")

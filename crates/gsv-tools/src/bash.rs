@@ -14,7 +14,7 @@ use crate::beneath::Beneath;
 use crate::error::{ToolError, quote};
 use crate::exec::{Asked, Sessions, Spec};
 use crate::limits;
-use crate::temporary::through_link;
+use crate::temporary::{Problem, problem};
 use crate::tool::{BoxFuture, CallContext, Effect, Tool, ToolDefinition, read_only};
 use crate::tool_output::ToolOutput;
 
@@ -195,16 +195,23 @@ impl Bash {
         let outside = self.sessions.leaves(args.sandbox)?;
         let changes_nothing = self.sessions.reads_only(args.sandbox)?;
         let temporary = self.sessions.temporary(outside);
+        let roots = self.sessions.roots();
         let rel = self.files.parse(args.workdir.as_deref().unwrap_or("."))?;
         let files = Arc::clone(&self.files);
         let command = args.command.clone();
         let workdir = read_only(context, limits::START_TIME, move || {
-            if let Some(path) = through_link(&command, &temporary) {
-                let problem = format!(
+            let refused = problem(&command, &temporary, &roots).map(|problem| match problem {
+                Problem::Link(path) => format!(
                     "a link on the way of {} leads out of the folder for temporary files; delete the link itself, or name the folder that it leads to",
                     quote(&path)
-                );
-                return Err(ToolError::bad_args("command", problem));
+                ),
+                Problem::Workspace(path) => format!(
+                    "{} is in a folder that the user is asked about, or has one in it; go there, and name what to delete without the folder for temporary files",
+                    quote(&path)
+                ),
+            });
+            if let Some(refused) = refused {
+                return Err(ToolError::bad_args("command", refused));
             }
             let dir = match files.open_dir(&rel) {
                 Err(ToolError::NotFound { path }) if files.open_file(&rel).is_ok() => {

@@ -1,6 +1,7 @@
 //! Deletions in folders for temporary files that a link leads out of there (PO13). The gateway asks nothing about what a command deletes
 //! in such a folder, and reads only the command's text; an earlier command can have made a link. So the node refuses such a path, and the
-//! path that it leads to is one that is asked about. It is no protection against a program that deletes by itself.
+//! path that it leads to is one that is asked about. A workspace may lie in such a folder, too: there the node refuses paths that begin with
+//! the temporary folder. It is no protection against a program that deletes by itself.
 
 use std::path::{Path, PathBuf};
 
@@ -20,8 +21,17 @@ const DELETERS: [&str; 9] = ["rm", "grm", "srm", "unlink", "shred", "rimraf", "f
 /// Entries that are looked at for one command. What lies beyond counts as a link.
 const ENTRIES: usize = 10_000;
 
-/// The first path of a command that goes through such a link, as it is written.
-pub(crate) fn through_link(command: &str, folders: &[Temporary]) -> Option<String> {
+/// Why a command is refused.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Problem {
+    /// This path, as it is written, goes through a link that leads out of the folder.
+    Link(String),
+    /// What this path names may be in a workspace, or a workspace in it.
+    Workspace(String),
+}
+
+/// The first path that a command may not delete by such a name. `roots`: where deletions are asked about.
+pub(crate) fn problem(command: &str, folders: &[Temporary], roots: &[PathBuf]) -> Option<Problem> {
     let plain: String = command
         .replace("\\\n", " ")
         .chars()
@@ -40,9 +50,29 @@ pub(crate) fn through_link(command: &str, folders: &[Temporary]) -> Option<Strin
         let folder = folders.iter().find(|folder| word.starts_with(folder.written))?;
         Some((word, folder, word.strip_prefix(folder.written)?))
     });
-    paths
-        .find(|(_, folder, rest)| leads_out(&folder.real, rest, folders, &mut left))
-        .map(|(word, ..)| word.to_owned())
+    paths.find_map(|(word, folder, rest)| {
+        if meets(folder, rest, roots) {
+            Some(Problem::Workspace(word.to_owned()))
+        } else {
+            leads_out(&folder.real, rest, folders, &mut left).then(|| Problem::Link(word.to_owned()))
+        }
+    })
+}
+
+/// Whether a path lies in a root, or a root in what it names. As it is written and as it is on the disk: a sandbox shows a root at its own place.
+fn meets(folder: &Temporary, rest: &str, roots: &[PathBuf]) -> bool {
+    // What a pattern stands for is in the folder before it.
+    let fixed: PathBuf = rest
+        .split('/')
+        .filter(|name| !matches!(*name, "" | "."))
+        .take_while(|name| !name.contains(['*', '?', '[', '{']))
+        .collect();
+    [Path::new(folder.written), &folder.real].into_iter().any(|place| {
+        let path = place.join(&fixed);
+        roots
+            .iter()
+            .any(|root| root.starts_with(&path) || path.starts_with(root))
+    })
 }
 
 /// Whether a link on the way of `rest`, a path in `folder`, leads out of the folders. The last name is not on the way: a link itself is deleted.
@@ -131,7 +161,11 @@ mod tests {
         }
 
         fn found(&self, command: &str) -> Option<String> {
-            through_link(command, &self.folders)
+            match problem(command, &self.folders, &[]) {
+                Some(Problem::Link(path)) => Some(path),
+                Some(Problem::Workspace(path)) => panic!("{path}"),
+                None => None,
+            }
         }
     }
 
@@ -178,6 +212,34 @@ mod tests {
             "cp -r /tmp/out/src /tmp/a/rm-x",
         ] {
             assert_eq!(lab.found(command), None, "{command}");
+        }
+    }
+
+    #[test]
+    fn po13_a_workspace_in_the_folder_is_not_a_temporary_file() {
+        let lab = Lab::new();
+        let found = |command: &str, root: &Path| problem(command, &lab.folders, &[root.to_owned()]);
+        let real = lab.folders[0].real.join("b");
+        for (command, path, root) in [
+            ("rm -rf /tmp/atk/ws/src", "/tmp/atk/ws/src", Path::new("/tmp/atk/ws")),
+            ("rm -rf /tmp//atk/./ws", "/tmp//atk/./ws", Path::new("/tmp/atk/ws")),
+            ("rm -rf /tmp/atk", "/tmp/atk", Path::new("/tmp/atk/ws")),
+            (
+                "find /tmp/atk/ws/src -delete",
+                "/tmp/atk/ws/src",
+                Path::new("/tmp/atk/ws"),
+            ),
+            ("rm -rf /tmp/a*/src", "/tmp/a*/src", Path::new("/tmp/atk/ws")),
+            ("rm -rf $TMPDIR/b/x", "$TMPDIR/b/x", &real),
+        ] {
+            assert_eq!(
+                found(command, root),
+                Some(Problem::Workspace(path.to_owned())),
+                "{command}"
+            );
+        }
+        for command in ["rm -rf /tmp/b", "rm -rf src", "ls /tmp/atk/ws", "rm -rf /tmp/atk2"] {
+            assert_eq!(found(command, Path::new("/tmp/atk/ws")), None, "{command}");
         }
     }
 

@@ -318,6 +318,7 @@ describe("[PO13] programs that replace or move files", () => {
       "zip -qr9m x.zip src",
       "mv src /dev/shm/",
       "mv src /run/x",
+      "mv src /var/tmp/x",
       "cd /dev/shm && mv ~/src .",
     ];
     assert.deepEqual(all(many), each(many, "many"));

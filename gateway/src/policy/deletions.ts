@@ -72,8 +72,8 @@ function isMany(commands: readonly (readonly string[])[], scope: Scope): boolean
 const TMPDIR = /\$TMPDIR\b|\$\{TMPDIR\}/g;
 const SETS_TMPDIR = /(?<!\$|\$\{)TMPDIR/;
 
-/** Folders in memory, which end with the command in a sandbox: what is moved there is gone. */
-const MEMORY = /(?<![\w./-])\/(?:dev\/shm|(?:var\/)?run)(?![\w-])/;
+/** Folders that end with the command in a sandbox: what is moved there is gone. */
+const MEMORY = /(?<![\w./-])\/(?:dev\/shm|(?:var\/)?run|var\/tmp)(?![\w-])/;
 /** Programs after which a path in a temporary folder may lead out of it. */
 const LINKERS: ReadonlySet<string> = new Set(["ln", "gln", "link", "mount", "bindfs"]);
 /** Programs that bring a link with them: a name in a temporary folder may then be one, and what is below it is elsewhere. */

@@ -80,6 +80,11 @@ impl Sessions {
             .collect()
     }
 
+    /// Folders in which deletions are asked about, wherever they lie.
+    pub(crate) fn roots(&self) -> Vec<PathBuf> {
+        self.sandbox().map(|sandbox| sandbox.roots.clone()).unwrap_or_default()
+    }
+
     /// Whether a call may ask for hosts.
     pub(crate) fn may_ask_hosts(&self) -> bool {
         self.sandbox()
@@ -168,6 +173,7 @@ mod tests {
                 gaps: vec![],
             },
             wrapper: vec![],
+            roots: vec![],
             environment: vec![],
             may_leave,
             network: has_network.then_some(network),

@@ -1,6 +1,7 @@
 //! How commands are confined: the words before the shell, the environment, and the hosts. Knows nothing about how that is enforced.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use gsv_sandbox::{HostRule, Hosts, Level, Profile};
 
@@ -11,6 +12,8 @@ pub struct Sandbox {
     pub level: Level,
     /// A program with its arguments that becomes the command which follows them after `--`.
     pub wrapper: Vec<OsString>,
+    /// The folders that its commands write, besides those for temporary files.
+    pub roots: Vec<PathBuf>,
     /// The whole environment of a command, except GSV's marks.
     pub environment: Vec<(OsString, OsString)>,
     /// Whether a call may ask for a command outside the sandbox, or for hosts. The gateway asks its owner about each.
@@ -64,6 +67,7 @@ mod tests {
                 gaps: vec![],
             },
             wrapper: vec![],
+            roots: vec![],
             environment: vec![],
             may_leave: true,
             network,

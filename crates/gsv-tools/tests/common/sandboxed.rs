@@ -50,6 +50,7 @@ pub fn apply(config: &mut Config, tier: Tier, root: &Path) {
     };
     prepare(&plan, &home).unwrap();
     let environment = environment(&plan, std::env::vars_os(), &[]);
+    let roots = plan.lasting().cloned().collect();
     let file = own.join("plan.json");
     let confinement = Confinement { plan, ..found.clone() };
     confinement.write(&file).unwrap();
@@ -59,6 +60,7 @@ pub fn apply(config: &mut Config, tier: Tier, root: &Path) {
         may_leave: true,
         level,
         wrapper: wrapper.into(),
+        roots,
         environment,
         network: tier.has_hosts().then(Network::default),
     });
