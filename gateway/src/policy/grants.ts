@@ -102,9 +102,12 @@ function commandsOf({ args }: PolicyCall, sandbox: SandboxProfile): GrantedWhat 
   const read = readShell(command);
   if (read.kind !== "plain") return undefined;
   const commands: GrantedCommand[] = [];
+  // None of them may delete by itself, and all together do: `echo rm -rf a | sh`.
+  const isMany = deletionOf(command) === "many";
   for (const { words } of read.commands) {
-    const one = commandOf(words, sandbox);
-    if (one === undefined) return undefined;
+    const found = commandOf(words, sandbox);
+    if (found === undefined) return undefined;
+    const one = isMany ? { program: found.program, words } : found;
     if (!commands.some((other) => sameCommand(one, other))) commands.push(one);
   }
   return commands.length > MAX_COMMANDS

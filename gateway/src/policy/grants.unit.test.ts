@@ -134,6 +134,12 @@ describe("[GR3] what a command can be granted as", () => {
     for (const sandbox of ["off", "workspace", "workspace+net", "strict"] as const)
       for (const command of ["rm -rf dist", "git clean -fdx"]) assert.deepEqual(commands(command, sandbox), [command.split(" ")]);
     assert.deepEqual(commands("sh -c 'rm -rf a'", "workspace"), [["sh", "-c", "rm -rf a"]]);
+    // Allowed is this line, not any input of a shell.
+    assert.deepEqual(commands("echo rm -rf a | sh", "workspace"), [["echo", "rm", "-rf", "a"], ["sh"]]);
+    assert.deepEqual(commands("echo rm -rf a | xargs env", "workspace"), [
+      ["echo", "rm", "-rf", "a"],
+      ["xargs", "env"],
+    ]);
   });
   test("a folder that leaves the workspace, an argument that is not known and a command that is no text have no scope", () => {
     for (const more of [{ workdir: "../x" }, { workdir: 5 }, { workdir: "~" }, { env: {} }, { sandbox: "off" }])
