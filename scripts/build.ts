@@ -17,6 +17,7 @@ import { ROOT } from "./lib/root.ts";
 import { stateDigest } from "./lib/state-digest.ts";
 import { BuildFailure, bundleSplitWorker, bundleWorker, kib, overBudget, type Size, sizeOf, startSize } from "./lib/worker-bundle.ts";
 import {
+  bucketOf,
   type ChannelFacts,
   channelFacts,
   type Compatibility,
@@ -186,16 +187,17 @@ async function main(): Promise<void> {
 function deployment(manifest: Manifest): object {
   const configOf = (worker: Worker): Readonly<Record<string, unknown>> =>
     deployConfig(readConfig(worker), worker.config, worker.environment);
+  const gateway = configOf(GATEWAY);
   return {
     version: manifest.version,
     state: stateDigest(
       ROOT,
       [GATEWAY, ...CHANNELS].map((worker) => configOf(worker)["exports"]),
     ),
-    gateway: configOf(GATEWAY),
+    gateway,
     modules: manifest.modules.filter((name) => name !== EMBEDDINGS_FILE),
     // Too large for a Worker.
-    files: { [`gsv/${EMBEDDINGS_FILE}`]: EMBEDDINGS_FILE },
+    files: { [bucketOf(gateway, "STORAGE")]: { [`gsv/${EMBEDDINGS_FILE}`]: EMBEDDINGS_FILE } },
     channels: Object.fromEntries(CHANNELS.map((worker) => [worker.name, configOf(worker)])),
   };
 }

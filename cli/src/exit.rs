@@ -270,7 +270,7 @@ mod tests {
                 .filter(is_variable)
             {
                 // This program's own, or a line of the file with the keys of a cluster's bucket.
-                let is_known = word == "GSV_HOME" || crate::embedded::cluster::VARIABLES.contains(&word);
+                let is_known = word == "GSV_HOME" || crate::embedded::cluster::LINES.contains(&word);
                 assert!(is_known || variables.contains(&format!(" {word}?:")), "{word}: {text}");
             }
         }

@@ -392,7 +392,7 @@ export const ERRORS = {
     http: 409,
     exit: 1,
     text: "This is not possible with a cluster.",
-    hint: "Read what a cluster can do in gateway/spec/cluster.md.",
+    hint: "Use a home that belongs to no cluster: set GSV_HOME to its folder.",
   },
   "config.changed": {
     code: 514,

@@ -1206,5 +1206,5 @@ row(
   "cluster.unsupported",
   { code: 724, blame: "caller", http: 409, exit: 1 },
   "This is not possible with a cluster.",
-  "Read what a cluster can do in gateway/spec/cluster.md.",
+  "Use a home that belongs to no cluster: set GSV_HOME to its folder.",
 );

@@ -9,7 +9,7 @@ import { Inputs } from "./inputs.ts";
 import { ROOT } from "./root.ts";
 import { migrationsOf, stateDigest } from "./state-digest.ts";
 import { bundleWorker, modulesAtStart, overBudget } from "./worker-bundle.ts";
-import { channelFacts, compatibility, ConfigProblem, deployConfig, queueFacts, withoutComments } from "./wrangler-config.ts";
+import { bucketOf, channelFacts, compatibility, ConfigProblem, deployConfig, queueFacts, withoutComments } from "./wrangler-config.ts";
 
 const good = {
   name: "gsv-channel-x",
@@ -148,6 +148,8 @@ describe("deploy.json", () => {
       "workers_dev",
     ]);
     assert.throws(() => deployConfig("{}", "x.jsonc", "channels"), ConfigProblem);
+    assert.equal(bucketOf(gateway, "STORAGE"), "gsv-storage");
+    assert.throws(() => bucketOf(gateway, "OTHER"), ConfigProblem);
   });
 
   it("[DE12] the digest of stored data changes with a migration, a statement of the channels or a class, and with nothing else", () => {

@@ -42,7 +42,7 @@ interface Config {
       readonly dead_letter_queue?: string;
     }[];
   };
-  readonly r2_buckets?: readonly { readonly binding?: string }[];
+  readonly r2_buckets?: readonly { readonly binding?: string; readonly bucket_name?: string }[];
 }
 
 export function compatibility(text: string, file: string): Compatibility {
@@ -131,6 +131,13 @@ export function deployConfig(text: string, file: string, environment: string): R
   const isGateway = environment !== "";
   const all = Object.entries({ ...config, ...own });
   return Object.fromEntries(all.filter(([key]) => !OF_BUILD.has(key) && !(isGateway && key === "services")));
+}
+
+/** The name of the bucket that a deployed Worker reaches by this binding. Throws ConfigProblem when there is none. */
+export function bucketOf(config: Readonly<Record<string, unknown>>, binding: string): string {
+  const name = (config as Config).r2_buckets?.find((bucket) => bucket.binding === binding)?.bucket_name;
+  if (name === undefined) throw new ConfigProblem(`The Worker has no bucket with the binding ${binding}.`);
+  return name;
 }
 
 function parse(text: string, file: string): Config {

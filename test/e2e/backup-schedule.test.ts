@@ -1,10 +1,9 @@
 /** Scheduled backups: the gateway makes them by itself, checks them, removes older ones, and says when they fail. */
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { Machine, type Ran, until } from "./support.ts";
+import { Machine, processesWith, type Ran, until } from "./support.ts";
 
 const PASSPHRASE = "five words for the nights";
 const ENV = { GSV_BACKUP_PASSPHRASE: PASSPHRASE };
@@ -18,6 +17,7 @@ interface Kept {
 interface Recorded {
   kept: Kept[];
   trouble?: { count: number; message: string };
+  making?: { name: string; beganAt: number };
 }
 const recordFile = (machine: Machine): string => join(machine.home, "backups", "record.json");
 const record = (machine: Machine): Recorded =>
@@ -52,6 +52,16 @@ const made = (machine: Machine, count: number): Promise<unknown> =>
 describe("backups on a schedule", () => {
   const machine = new Machine();
   const folder = join(machine.folder, "disk");
+  const making = (): number[] =>
+    processesWith("__make-scheduled-backup").filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/environ`, "utf8").includes(machine.home);
+      } catch {
+        // It has ended.
+        return false;
+      }
+    });
+  const unfinished = (): string[] => readdirSync(folder).filter((name) => name.startsWith(".gsv-unfinished"));
   before(async () => {
     mkdirSync(folder);
     await machine.up();
@@ -139,17 +149,67 @@ describe("backups on a schedule", () => {
     await made(machine, 1);
   });
 
+  it("[BK18] a backup that is killed is a failure at once, and the owner is told although the next attempt is killed, too", async () => {
+    interface Told {
+      readonly text: string;
+      readonly overAt?: number;
+    }
+    const told = async (): Promise<Told | undefined> => {
+      const { notifications } = JSON.parse(await machine.ok("--json", "notifications")) as { notifications: readonly Told[] };
+      return notifications.find(({ text }) => text.includes("by a kill"));
+    };
+    const kill = async (pid: number): Promise<void> => {
+      process.kill(pid, "SIGKILL");
+      await until("it has ended", () => making().length === 0);
+    };
+    age(machine, 2 * DAY_MS);
+    looks(machine);
+    await kill(
+      await until(
+        "a backup is being made",
+        () => (record(machine).making && unfinished().length > 0 ? making()[0] : undefined),
+        undefined,
+        1,
+      ),
+    );
+    assert.match(await machine.ok("status"), /The scheduled backup failed: .*by a kill/);
+    assert.deepEqual([record(machine).trouble, await told()], [undefined, undefined]);
+    /** The next attempt comes now. */
+    const retry = (): void => {
+      const { making: killed, trouble, ...rest } = record(machine);
+      const changed = { ...rest, making: { ...killed, beganAt: 0 }, ...(trouble && { trouble: { ...trouble, at: 0 } }) };
+      writeFileSync(recordFile(machine), JSON.stringify(changed), { mode: 0o600 });
+      looks(machine);
+    };
+    retry();
+    await kill(
+      await until(
+        "it is made again",
+        () => (record(machine).trouble && (record(machine).making?.beganAt ?? 0) > 0 ? making()[0] : undefined),
+        undefined,
+        1,
+      ),
+    );
+    assert.equal(typeof (await told())?.text, "string");
+    const count = record(machine).kept.length;
+    retry();
+    await until("one was made", () => record(machine).kept.length >= count && record(machine).trouble === undefined);
+    await until("the notification is over", async () => (await told())?.overAt !== undefined);
+    assert.deepEqual(unfinished(), []);
+    assert.doesNotMatch(await machine.ok("status"), /scheduled backup failed/);
+  });
+
   it("[BK19] a backup under way ends with the gateway and leaves no file, and --off ends the schedule and keeps the backups", async () => {
     const count = backups(folder).length;
     age(machine, 2 * DAY_MS);
     await scheduled(machine, "--every", "2d");
+    // It is held at its beginning, so that it can't be complete before the gateway stops.
+    const pid = await until("a backup is being made", () => (unfinished().length > 0 ? making()[0] : undefined), undefined, 1);
+    process.kill(pid, "SIGSTOP");
     await machine.ok("down");
-    await until(
-      "no process of it is left",
-      () => !spawnSync("ps", ["-eo", "args"], { encoding: "utf8" }).stdout.includes("__make-scheduled-backup"),
-    );
-    const left = readdirSync(folder).filter((name) => name.startsWith(".gsv-unfinished"));
-    assert.deepEqual([left, backups(folder).length - count <= 1], [[], true]);
+    process.kill(pid, "SIGCONT");
+    await until("no process of it is left", () => making().length === 0);
+    assert.deepEqual([unfinished(), backups(folder).length], [[], count]);
     const off = await scheduled(machine, "--off");
     assert.match(off.stderr, /No backups are scheduled any more\. \d stay in/);
     assert.deepEqual(

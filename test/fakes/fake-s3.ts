@@ -23,6 +23,8 @@ export class FakeS3 {
   readonly objects = new Map<string, Stored>();
   /** Lines of requests with their headers, as they came. */
   readonly seen: string[] = [];
+  /** Buckets that do not exist; each other one does. */
+  readonly missing = new Set<string>();
   /** Requests are answered 503 while this is set. */
   down = false;
   readonly #uploads = new Map<string, Map<number, Buffer>>();
@@ -65,6 +67,7 @@ export class FakeS3 {
     if (!(header("authorization") ?? "").includes(`Credential=${this.accessKeyId}/`)) return fails(403, "AccessDenied");
     const path = decodeURIComponent(url.pathname).slice(1);
     const [bucket = "", ...rest] = path.split("/");
+    if (this.missing.has(bucket)) return fails(404, "NoSuchBucket");
     const query = url.searchParams;
     if (rest.join("/") === "") {
       if (method === "POST" && query.has("delete")) {

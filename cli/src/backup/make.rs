@@ -23,6 +23,7 @@ use crate::units::now_ms;
 
 /// Of the folders in which copies are made.
 const PREFIX: &str = "backup-";
+pub const OTHER_UNDER_WAY: &str = "Another backup of this gateway is being made.";
 
 pub struct Request<'a> {
     pub file: &'a Path,
@@ -44,13 +45,24 @@ pub struct Made {
 
 pub fn make(layout: &Layout, request: &Request) -> Outcome<Made> {
     check_place(layout, request)?;
-    let gateway = layout.gateway();
-    let Some(_lock) = Lock::try_take(&gateway.join("backup.lock"))? else {
+    let Some(lock) = try_lock(layout)? else {
         return Err(Failure::later(
-            "Another backup of this gateway is being made.",
+            OTHER_UNDER_WAY,
             "Wait until it has ended, then run the command again.",
         ));
     };
+    make_holding(layout, request, &lock)
+}
+
+/// Held while a backup is made. `None`: another one is under way.
+pub fn try_lock(layout: &Layout) -> Outcome<Option<Lock>> {
+    Lock::try_take(&layout.gateway().join("backup.lock"))
+}
+
+/// As `make`, for a caller that has the lock already.
+pub fn make_holding(layout: &Layout, request: &Request, _lock: &Lock) -> Outcome<Made> {
+    check_place(layout, request)?;
+    let gateway = layout.gateway();
     sweep(&gateway);
     let copy = TempDir::with_prefix_in(PREFIX, &gateway);
     let copy = copy.or_fail(format_args!("make a folder in {}", gateway.display()), new_file::NEXT)?;

@@ -259,6 +259,7 @@ fn copy_tree(from: &Path, to: &Path, depth: usize) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::backup::make;
+    use crate::backup::schedule::{self, Kept, Record, Schedule};
 
     const PASSPHRASE: &str = "five words of a passphrase";
 
@@ -321,5 +322,58 @@ mod tests {
         replace(&home, &file, || refused = home_lock::share(&home).is_err()).unwrap();
         assert!(refused);
         home_lock::share(&home).unwrap();
+    }
+
+    #[test]
+    fn bk20_a_restore_keeps_the_schedule_of_this_machine_and_what_it_has_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, file) = backed_up(dir.path());
+        let layout = Layout { home: home.clone() };
+        let schedule = Schedule {
+            id: "k3".into(),
+            folder: dir.path().join("disk"),
+            every_ms: schedule::SHORTEST_MS,
+            keep: 3,
+            with_secrets: true,
+            since: 7,
+            passphrase: "sealed".into(),
+        };
+        schedule.write(&layout).unwrap();
+        let mut record = Record::read(&layout, &schedule);
+        record.succeeded(Kept {
+            name: "b".into(),
+            began_at: 1,
+            ended_at: 2,
+            bytes: 3,
+        });
+        record.write(&layout).unwrap();
+        replace(&home, &file, || {}).unwrap();
+        assert_eq!(text(&home), "of the backup");
+        assert_eq!(Schedule::read(&layout).unwrap().as_ref(), Some(&schedule));
+        assert_eq!(Record::read(&layout, &schedule), record);
+        // Nor does a backup bring it elsewhere.
+        let again = dir.path().join("again");
+        let request = make::Request {
+            file: &again,
+            passphrase: PASSPHRASE,
+            with_secrets: false,
+            force: false,
+            unattended: None,
+        };
+        make::make(&layout, &request).unwrap();
+        let other = Layout {
+            home: dir.path().join("other"),
+        };
+        let request = Request {
+            file: &again,
+            passphrase: PASSPHRASE,
+            target: &other.home,
+            replace: false,
+        };
+        restore(&request).unwrap();
+        assert_eq!(
+            (text(&other.home).as_str(), Schedule::read(&other).unwrap()),
+            ("of the backup", None)
+        );
     }
 }

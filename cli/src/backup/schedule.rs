@@ -1,5 +1,5 @@
 //! The schedule of backups (rules BK14 to BK20): the setting, what is known of the backups that it has made, and when the next one is due.
-//! The decisions are pure: the present time is an argument.
+//! The decisions are pure: the current time is an argument.
 //!
 //! Both files are in the folder `backups` of the state folder, which no backup contains and which a restore carries over.
 
@@ -7,10 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::embedded::layout::Layout;
+use crate::embedded::lock;
 use crate::embedded::sealing_key::{self, SealingKeys};
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::paths::{self, shell};
@@ -82,6 +82,9 @@ pub struct Record {
     pub making: Option<Making>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<Trouble>,
+    /// What the gateway was not told yet, or did not answer. It survives the process that has seen it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untold: Option<Untold>,
     /// Why an older backup could not be removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_removed: Option<String>,
@@ -92,6 +95,15 @@ pub struct Record {
 pub struct Making {
     pub name: String,
     pub began_at: u64,
+}
+
+/// For the owner's notification, which `since` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Untold {
+    pub since: u64,
+    /// A backup was made: the notification ends.
+    pub over: bool,
 }
 
 pub fn folder(layout: &Layout) -> PathBuf {
@@ -111,16 +123,6 @@ pub fn lock(layout: &Layout) -> PathBuf {
     folder(layout).join("lock")
 }
 
-fn read<T: DeserializeOwned>(path: &Path, repair: &str) -> Outcome<Option<T>> {
-    let Some(text) = private_file::read_private(path, repair)? else {
-        return Ok(None);
-    };
-    let parsed = serde_json::from_str(&text);
-    parsed
-        .map(Some)
-        .map_err(|_| private_file::unusable(path, "its content is damaged", repair))
-}
-
 fn write(path: &Path, value: &impl Serialize) -> Outcome {
     private_file::write(path, serde_json::to_string(value).unwrap_or_default())
 }
@@ -128,7 +130,7 @@ fn write(path: &Path, value: &impl Serialize) -> Outcome {
 impl Schedule {
     /// `None`: no backups are scheduled.
     pub fn read(layout: &Layout) -> Outcome<Option<Self>> {
-        read(&setting(layout), REPAIR)
+        private_file::read_json(&setting(layout), REPAIR)
     }
 
     pub fn write(&self, layout: &Layout) -> Outcome {
@@ -204,7 +206,7 @@ pub fn parse_interval(text: &str) -> Result<Duration, String> {
 impl Record {
     /// A record of another schedule, or a damaged one, counts as none: its backups are not removed any more.
     pub fn read(layout: &Layout, schedule: &Schedule) -> Self {
-        read(&record_file(layout), "")
+        private_file::read_json(&record_file(layout), "")
             .ok()
             .flatten()
             .filter(|record: &Self| record.id == schedule.id)
@@ -223,11 +225,14 @@ impl Record {
     }
 
     pub fn failed(&mut self, failure: &Failure, now: u64) {
+        // A notification whose end was not told goes on, so that it does not stay open beside a new one.
+        let open = self.untold.map_or(now, |untold| untold.since);
         let (since, count) = self
             .trouble
             .as_ref()
-            .map_or((now, 0), |before| (before.since, before.count));
+            .map_or((open, 0), |before| (before.since, before.count));
         self.making = None;
+        self.untold = Some(Untold { since, over: false });
         self.trouble = Some(Trouble {
             since,
             at: now,
@@ -235,6 +240,12 @@ impl Record {
             message: failure.message.clone(),
             next: failure.next.clone(),
         });
+    }
+
+    /// Whether the process of the last backup was killed: it ends its entry before it gives up the lock. A backup that begins or ends
+    /// meanwhile does not count, as then the entry is another one.
+    pub fn was_killed(&self, layout: &Layout, schedule: &Schedule) -> bool {
+        self.making.is_some() && !lock::is_held(&lock(layout)) && Self::read(layout, schedule).making == self.making
     }
 
     /// The person has done something about it.
@@ -246,7 +257,12 @@ impl Record {
 
     pub fn succeeded(&mut self, kept: Kept) {
         self.making = None;
-        self.trouble = None;
+        if let Some(trouble) = self.trouble.take() {
+            self.untold = Some(Untold {
+                since: trouble.since,
+                over: true,
+            });
+        }
         self.kept.push(kept);
         // Where none can be removed, the oldest are no longer this schedule's.
         let over = self.kept.len().saturating_sub(MOST_RECORDED);
@@ -289,11 +305,22 @@ pub fn due_at(schedule: &Schedule, record: &Record, now: u64) -> u64 {
     }
 }
 
-/// What is wrong, and what to do: for `gsv status` and `gsv doctor`.
-pub fn problems(schedule: &Schedule, record: &Record, now: u64) -> Vec<(String, String)> {
+/// Of a backup whose process was killed.
+pub fn killed() -> Failure {
+    Failure::failed(
+        "The last one was ended before it was complete, by a kill or a loss of power.",
+        "Look at the gateway's log, and at the memory of this machine.",
+    )
+}
+
+/// What is wrong, and what to do: for `gsv status` and `gsv doctor`. `was_killed`: see `Record::was_killed`.
+pub fn problems(schedule: &Schedule, record: &Record, now: u64, was_killed: bool) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let last = record.last().map_or(schedule.since, |last| last.began_at);
-    if let Some(trouble) = &record.trouble {
+    if was_killed {
+        let killed = killed();
+        found.push((format!("The scheduled backup failed: {}", killed.message), killed.next));
+    } else if let Some(trouble) = &record.trouble {
         found.push((
             format!("The scheduled backup failed: {}", trouble.message),
             trouble.next.clone(),
@@ -443,8 +470,8 @@ mod tests {
     #[test]
     fn bk18_a_failure_and_a_backup_that_is_overdue_are_problems() {
         let day = schedule(DAY_MS);
-        assert!(problems(&day, &Record::default(), NOW + DAY_MS).is_empty());
-        let overdue = problems(&day, &made(NOW, 1), NOW + 3 * DAY_MS);
+        assert!(problems(&day, &Record::default(), NOW + DAY_MS, false).is_empty());
+        let overdue = problems(&day, &made(NOW, 1), NOW + 3 * DAY_MS, false);
         assert!(
             overdue[0].0.contains("for 3 d, although one is due every day"),
             "{overdue:?}"
@@ -452,7 +479,7 @@ mod tests {
         let mut failed = made(NOW, 1);
         failed.failed(&Failure::failed("The disk is full.", "Free some space."), NOW);
         failed.not_removed = Some("permission denied.".into());
-        let found = problems(&day, &failed, NOW + 3 * DAY_MS);
+        let found = problems(&day, &failed, NOW + 3 * DAY_MS, false);
         assert_eq!(found.len(), 2);
         assert_eq!(
             found[0],
@@ -461,6 +488,70 @@ mod tests {
                 "Free some space.".to_owned()
             )
         );
+    }
+
+    #[test]
+    fn bk18_what_the_owner_was_not_told_stays_known_and_one_notification_goes_on_until_its_end_is_told() {
+        let failure = Failure::failed("The disk is full.", "Free some space.");
+        let mut record = Record::default();
+        record.failed(&failure, NOW);
+        record.failed(&failure, NOW + 1);
+        assert_eq!(
+            record.untold,
+            Some(Untold {
+                since: NOW,
+                over: false
+            })
+        );
+        record.succeeded(kept(NOW + 2, 1));
+        let over = Some(Untold { since: NOW, over: true });
+        assert_eq!(record.untold, over);
+        // A further success changes nothing about it, and the next failure is told in the notification that is still open.
+        record.succeeded(kept(NOW + 3, 1));
+        assert_eq!(record.untold, over);
+        record.failed(&failure, NOW + 4);
+        assert_eq!(record.trouble.as_ref().map(|trouble| trouble.since), Some(NOW));
+        record.succeeded(kept(NOW + 5, 1));
+        record.untold = None;
+        record.succeeded(kept(NOW + 6, 1));
+        assert_eq!(record.untold, None);
+        record.failed(&failure, NOW + 7);
+        assert_eq!(
+            record.untold,
+            Some(Untold {
+                since: NOW + 7,
+                over: false
+            })
+        );
+    }
+
+    #[test]
+    fn bk18_a_killed_backup_is_a_problem_before_the_next_attempt_and_one_under_way_is_not() {
+        let home = tempfile::tempdir().unwrap();
+        let layout = Layout {
+            home: home.path().to_owned(),
+        };
+        let day = schedule(DAY_MS);
+        day.write(&layout).unwrap();
+        let mut record = Record {
+            making: Some(Making {
+                name: "b".into(),
+                began_at: NOW,
+            }),
+            ..Record::read(&layout, &day)
+        };
+        record.write(&layout).unwrap();
+        let held = lock::Lock::try_take(&lock(&layout)).unwrap().unwrap();
+        assert!(!record.was_killed(&layout, &day));
+        drop(held);
+        assert!(record.was_killed(&layout, &day));
+        let found = problems(&day, &record, NOW, true);
+        assert!(found[0].0.contains("a kill") && found[0].1.contains("log"), "{found:?}");
+        // It has ended since the record was read.
+        let before = record.clone();
+        record.succeeded(kept(NOW, 1));
+        record.write(&layout).unwrap();
+        assert!(!before.was_killed(&layout, &day) && !record.was_killed(&layout, &day));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::Path;
 use jiff::Zoned;
 
 use super::make;
-use super::schedule::{self, Kept, Making, Record, Schedule};
+use super::schedule::{self, Kept, Making, Record, Schedule, killed};
 use super::scratch::free;
 use crate::embedded::layout::Layout;
 use crate::embedded::lock::Lock;
@@ -21,11 +21,18 @@ const NEXT: &str =
 const HOST_CHARS: usize = 32;
 const SAME_NAMES: u32 = 100;
 
+/// An attempt that has begun, and no other one of this gateway: what is known of those before it is in the record.
+pub struct Begun {
+    layout: Layout,
+    schedule: Schedule,
+    pub record: Record,
+    making: Lock,
+    _lock: Lock,
+}
+
 /// How an attempt ended, with what is known afterwards.
 pub struct Attempt {
     pub record: Record,
-    /// Of the first attempt of those that failed in a row; also when this one succeeded.
-    pub trouble_since: Option<u64>,
     pub result: Outcome<Kept>,
     /// Files that no backup has, such as links.
     pub left_out: Vec<String>,
@@ -60,45 +67,67 @@ pub fn choose(layout: &Layout, schedule: &Schedule) -> Outcome {
     )
 }
 
-/// Makes the backup that is due. `None`: none is scheduled. Fails before an attempt when another one is under way.
-pub fn run(layout: &Layout) -> Outcome<Option<Attempt>> {
+/// Begins the backup that is due, and records how the last one ended if its process was killed. `None`: none is scheduled. Fails when
+/// another backup is under way, also one by hand: that is no failure of this one, so nothing is recorded.
+pub fn begin(layout: &Layout) -> Outcome<Option<Begun>> {
     let Some(schedule) = Schedule::read(layout)? else {
         return Ok(None);
     };
-    let Some(_lock) = Lock::try_take(&schedule::lock(layout))? else {
-        return Err(Failure::later(
-            "Another scheduled backup of this gateway is being made.",
-            "It is tried again in a minute.",
-        ));
-    };
-    Ok(Some(attempt(layout, &schedule)))
-}
-
-fn attempt(layout: &Layout, schedule: &Schedule) -> Attempt {
-    let mut record = Record::read(layout, schedule);
-    let trouble_since = record.trouble.as_ref().map(|trouble| trouble.since);
-    let mut left_out = Vec::new();
-    let result = back_up(layout, schedule, &mut record, &mut left_out);
-    match &result {
-        Ok(_) => remove_old(schedule, &mut record),
-        // The person stopped the gateway or changed the schedule: not a failure of the backup.
-        Err(failure) if failure.exit == Exit::Interrupted => record.making = None,
-        Err(failure) => record.failed(failure, now_ms()),
+    let other = || Failure::later(make::OTHER_UNDER_WAY, "It is tried again in a minute.");
+    let lock = Lock::try_take(&schedule::lock(layout))?.ok_or_else(other)?;
+    let making = make::try_lock(layout)?.ok_or_else(other)?;
+    let mut record = Record::read(layout, &schedule);
+    // In another folder its file can't be looked for.
+    if record.making.is_some() && check_folder(&schedule).is_ok() {
+        adopt(&schedule, &mut record);
+        // On a full disk the attempt fails, and says so.
+        let _ = record.write(layout);
     }
-    // On a full disk the caller still knows.
-    let stored = record.write(layout);
-    let result = result.and_then(|kept| stored.map(|()| kept));
-    Attempt {
-        trouble_since: trouble_since.or_else(|| record.trouble.as_ref().map(|trouble| trouble.since)),
+    Ok(Some(Begun {
+        layout: layout.clone(),
+        schedule,
         record,
-        result,
-        left_out,
+        making,
+        _lock: lock,
+    }))
+}
+
+impl Begun {
+    pub fn make(self) -> Attempt {
+        let Self {
+            layout,
+            schedule,
+            mut record,
+            making,
+            _lock,
+        } = self;
+        let mut left_out = Vec::new();
+        let result = back_up(&layout, &schedule, &making, &mut record, &mut left_out);
+        match &result {
+            Ok(_) => remove_old(&schedule, &mut record),
+            // The person stopped the gateway or changed the schedule: not a failure of the backup.
+            Err(failure) if failure.exit == Exit::Interrupted => record.making = None,
+            Err(failure) => record.failed(failure, now_ms()),
+        }
+        // On a full disk the caller still knows.
+        let stored = record.write(&layout);
+        let result = result.and_then(|kept| stored.map(|()| kept));
+        Attempt {
+            record,
+            result,
+            left_out,
+        }
     }
 }
 
-fn back_up(layout: &Layout, schedule: &Schedule, record: &mut Record, left_out: &mut Vec<String>) -> Outcome<Kept> {
+fn back_up(
+    layout: &Layout,
+    schedule: &Schedule,
+    making: &Lock,
+    record: &mut Record,
+    left_out: &mut Vec<String>,
+) -> Outcome<Kept> {
     check_folder(schedule)?;
-    adopt(schedule, record);
     sweep(schedule)?;
     check_space(schedule, record)?;
     let passphrase = schedule.open_passphrase()?;
@@ -116,7 +145,7 @@ fn back_up(layout: &Layout, schedule: &Schedule, record: &mut Record, left_out: 
         force: false,
         unattended: Some(&schedule.prefix()),
     };
-    let made = make::make(layout, &request)?;
+    let made = make::make_holding(layout, &request, making)?;
     *left_out = made.left_out;
     let kept = Kept {
         name,
@@ -153,13 +182,7 @@ fn adopt(schedule: &Schedule, record: &mut Record) {
             ended_at: making.began_at,
             bytes: meta.len(),
         }),
-        _ => record.failed(
-            &Failure::failed(
-                "The last one was ended before it was complete, by a kill or a loss of power.",
-                "Look at the gateway's log, and at the memory of this machine.",
-            ),
-            now_ms(),
-        ),
+        _ => record.failed(&killed(), now_ms()),
     }
 }
 
@@ -277,6 +300,14 @@ mod tests {
             ended_at: 2,
             bytes,
         }
+    }
+
+    fn run(layout: &Layout) -> Outcome<Option<Attempt>> {
+        Ok(begin(layout)?.map(Begun::make))
+    }
+
+    fn record_exists(layout: &Layout) -> bool {
+        schedule::folder(layout).join("record.json").exists()
     }
 
     fn names(dir: &Path) -> Vec<String> {
@@ -420,12 +451,41 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (layout, _) = scheduled(dir.path(), 2);
         let _held = Lock::try_take(&schedule::lock(&layout)).unwrap().unwrap();
-        let failure = run(&layout).err().unwrap();
-        assert_eq!(failure.exit, Exit::TryLater);
-        assert!(
-            Record::read(&layout, &Schedule::read(&layout).unwrap().unwrap())
-                .trouble
-                .is_none()
-        );
+        assert_eq!(run(&layout).err().unwrap().exit, Exit::TryLater);
+        assert!(!record_exists(&layout));
+    }
+
+    #[test]
+    fn bk18_a_backup_by_hand_that_is_under_way_is_no_failure_of_the_scheduled_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let (layout, schedule) = scheduled(dir.path(), 2);
+        choose(&layout, &schedule).unwrap();
+        let held = make::try_lock(&layout).unwrap().unwrap();
+        assert_eq!(run(&layout).err().unwrap().exit, Exit::TryLater);
+        assert!(!record_exists(&layout));
+        // It is made when the other one has ended: here it fails later, without a key.
+        drop(held);
+        assert!(run(&layout).unwrap().unwrap().result.is_err());
+        assert!(record_exists(&layout));
+    }
+
+    #[test]
+    fn bk18_a_kill_is_recorded_before_the_next_attempt_so_that_the_owner_is_told_even_if_that_one_is_killed_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let (layout, schedule) = scheduled(dir.path(), 2);
+        choose(&layout, &schedule).unwrap();
+        let mut record = Record::read(&layout, &schedule);
+        record.making = Some(Making {
+            name: "unborn".into(),
+            began_at: 7,
+        });
+        record.write(&layout).unwrap();
+        let begun = begin(&layout).unwrap().unwrap();
+        assert!(begun.record.untold.is_some_and(|untold| !untold.over));
+        // This attempt is killed, too.
+        drop(begun);
+        let stored = Record::read(&layout, &schedule);
+        assert!(stored.making.is_none() && stored.untold.is_some());
+        assert!(stored.trouble.is_some_and(|trouble| trouble.message.contains("a kill")));
     }
 }

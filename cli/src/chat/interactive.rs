@@ -290,6 +290,8 @@ use tool_output::Found;
 
 #[path = "answering.rs"]
 mod answering;
+#[path = "thoughts_command.rs"]
+mod thoughts_command;
 #[path = "told.rs"]
 mod told;
 #[path = "tool_output.rs"]

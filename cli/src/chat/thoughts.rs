@@ -11,9 +11,10 @@ use super::output_lines::{BAR, BAR_COLUMNS, FIRST, LAST, TAB, hidden_note};
 use crate::clean::Cleaner;
 use crate::width::fit;
 
-/// Thoughts that are kept for `/thoughts N`, and characters of each.
+/// Thoughts that are kept for `/thoughts N`, and characters of each. The end of a longer one is left out, and `CUT` says so.
 const MOST: usize = 20;
 const MOST_CHARS: usize = 262_144;
+const CUT: &str = "[…]";
 const HEAD: &str = "○ thinking";
 
 /// `/thoughts`.
@@ -50,8 +51,11 @@ pub struct Thoughts {
 #[derive(Default)]
 struct Open {
     cleaner: Cleaner,
-    /// All of it, cleaned.
+    /// All of it, cleaned, up to the limit.
     text: String,
+    /// Characters of the text.
+    chars: usize,
+    is_cut: bool,
     /// The row that is not complete.
     row: String,
     /// Rows of its line are complete already: the spaces after them are left out.
@@ -86,7 +90,7 @@ impl Thoughts {
         }
     }
 
-    /// The next part of the present thought, or the beginning of one. Nothing is kept while they are not shown.
+    /// The next part of the current thought, or the beginning of one. Nothing is kept while they are not shown.
     pub fn take(&mut self, text: &str, width: usize) -> Vec<String> {
         if !self.on {
             return Vec::new();
@@ -117,7 +121,8 @@ impl Thoughts {
             rows.insert(0, HEAD.to_owned());
         }
         self.last = number;
-        self.kept.push_back((number, text.to_owned()));
+        let cut = if open.is_cut { CUT } else { "" };
+        self.kept.push_back((number, format!("{text}{cut}")));
         if self.kept.len() > MOST {
             self.kept.pop_front();
         }
@@ -141,8 +146,10 @@ impl Thoughts {
 impl Open {
     fn take(&mut self, text: &str, width: usize) -> Vec<String> {
         let text = self.cleaner.push(text).replace('\t', &" ".repeat(TAB));
-        let space = MOST_CHARS.saturating_sub(self.text.len());
-        self.text.extend(text.chars().take(space));
+        let mut left = text.chars();
+        self.text
+            .extend(left.by_ref().take(MOST_CHARS - self.chars).inspect(|_| self.chars += 1));
+        self.is_cut |= !left.as_str().trim().is_empty();
         let mut rows = Vec::new();
         for piece in text.split_inclusive('\n') {
             let (piece, is_whole) = piece.strip_suffix('\n').map_or((piece, false), |line| (line, true));
@@ -335,6 +342,16 @@ mod tests {
                 "  │ K7Q2A: y allows this call once"
             ]
         );
+    }
+
+    #[test]
+    fn ct14_all_of_a_thought_is_kept_in_characters_and_a_cut_is_seen() {
+        let mut thoughts = Thoughts::switched(true);
+        let long = "日".repeat(MOST_CHARS);
+        shown(&mut thoughts, &[&long[..30], &long[30..], "\n"]);
+        assert_eq!(thoughts.find(1), Some(long.as_str()));
+        shown(&mut thoughts, &[&long, "本", "\n"]);
+        assert_eq!(thoughts.find(2), Some(format!("{long}[…]").as_str()));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use gsv_protocol::errors;
 use gsv_protocol::methods::BackupReport;
 use gsv_protocol::types::BackupReportParams;
 use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 
 use super::backup_input::{absolute, interruptible, new_passphrase};
@@ -16,31 +17,34 @@ use super::doctor_report::Report;
 use super::local::Local;
 use crate::args::{BackupSchedule, Global};
 use crate::backup::schedule::{Kept, Record, Schedule, due_at, problems};
-use crate::backup::scheduled::{self, Attempt};
+use crate::backup::scheduled;
 use crate::clean::{clean, one_line};
 use crate::client::{Account, find_url};
 use crate::config::Config;
+use crate::embedded::cluster::Cluster;
 use crate::embedded::layout::Layout;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, OrFail, Outcome};
 use crate::output::{Output, report_to_parent};
 use crate::units::{ago, bytes, millis, now_ms, time, until};
 
 const DAY_MS: u64 = 86_400_000;
 const KEEP: u32 = 7;
 const ID_CHARS: usize = 12;
-/// The owner is told by the gateway, which may be starting. The record has the failure in any case.
+const NEXT_IN_CLUSTER: &str =
+    "Keep the state of the cluster with `gsv stop --all` and `gsv deploy export FILE`, then `gsv resume`.";
+/// The owner is told by the gateway, which may be starting. What it did not answer is told again with the next attempt.
 const REPORT_PATIENCE: Duration = Duration::from_secs(20);
 /// What a person waits for comes first.
 const NICE: i32 = 10;
 
 pub fn run(context: &Context, args: &BackupSchedule) -> Outcome {
     let layout = Layout::find()?;
-    let present = Schedule::read(&layout);
+    let current = Schedule::read(&layout);
     if args.off {
-        return end(context.out, &layout, present?);
+        return end(context.out, &layout, current?);
     }
     if args.only_shows() {
-        if let Some(schedule) = present? {
+        if let Some(schedule) = current? {
             show(context.out, &layout, &schedule);
         } else {
             refuse_elsewhere(context, &layout)?;
@@ -50,7 +54,7 @@ pub fn run(context: &Context, args: &BackupSchedule) -> Outcome {
     }
     refuse_elsewhere(context, &layout)?;
     // A damaged setting is replaced.
-    let before = present.ok().flatten();
+    let before = current.ok().flatten();
     let schedule = wanted(context.out, args, before.as_ref())?;
     scheduled::choose(&layout, &schedule)?;
     schedule.write(&layout)?;
@@ -142,7 +146,7 @@ fn refuse_elsewhere(context: &Context, layout: &Layout) -> Outcome {
             layout.home.display()
         ));
     }
-    Ok(())
+    Cluster::refuse(layout, "No backups are scheduled", NEXT_IN_CLUSTER)
 }
 
 enum Told {
@@ -168,8 +172,8 @@ fn none(out: Output) {
     });
 }
 
-fn end(out: Output, layout: &Layout, present: Option<Schedule>) -> Outcome {
-    let Some(schedule) = present else {
+fn end(out: Output, layout: &Layout, current: Option<Schedule>) -> Outcome {
+    let Some(schedule) = current else {
         none(out);
         return Ok(());
     };
@@ -214,7 +218,7 @@ fn show(out: Output, layout: &Layout, schedule: &Schedule) {
             ("next", Some(next_words(schedule, &record, now))),
         ]);
     });
-    for (found, next) in problems(schedule, &record, now) {
+    for (found, next) in problems(schedule, &record, now, record.was_killed(layout, schedule)) {
         out.warn(&format!(
             "{} {}",
             one_line(&found, usize::MAX),
@@ -273,7 +277,7 @@ pub fn standing(layout: &Layout) -> Option<Standing> {
         |last| format!("the last {}", ago(last.began_at, now)),
     );
     let line = format!("every {} to {}, {last}", schedule.interval(), schedule.folder.display());
-    let sentences = problems(&schedule, &record, now);
+    let sentences = problems(&schedule, &record, now, record.was_killed(layout, &schedule));
     let sentences = sentences
         .iter()
         .map(|(found, next)| one_line(&format!("{found} {next}"), usize::MAX));
@@ -294,7 +298,7 @@ pub fn check(report: &mut Report, layout: &Layout) {
     };
     let now = now_ms();
     let record = Record::read(layout, &schedule);
-    let found = problems(&schedule, &record, now);
+    let found = problems(&schedule, &record, now, record.was_killed(layout, &schedule));
     if found.is_empty() {
         let last = record
             .last()
@@ -311,12 +315,25 @@ pub fn make() -> ExitCode {
     // Also where that is not possible, a backup is made.
     let _ = rustix::process::nice(NICE);
     let made = block_on(async {
+        // While the owner is told, too: a stop must not be followed by a backup.
+        let mut stop = signal(SignalKind::terminate()).or_fail("listen for signals", "Run `gsv down && gsv up`.")?;
         let layout = Layout::find()?;
         let place = layout.clone();
-        let Some(attempt) = interruptible(move || scheduled::run(&place)).await? else {
+        let Some(mut begun) = interruptible(move || scheduled::begin(&place)).await? else {
             return Ok(());
         };
-        tell_owner(&layout, &attempt).await;
+        // Before the attempt: this process may be killed, too.
+        tokio::select! {
+            biased;
+            _ = stop.recv() => return Err(Failure::interrupted()),
+            () = tell_owner(&layout, &mut begun.record) => {}
+        }
+        let mut attempt = interruptible(move || Ok(begun.make())).await?;
+        tokio::select! {
+            biased;
+            _ = stop.recv() => {}
+            () = tell_owner(&layout, &mut attempt.record) => {}
+        }
         for path in &attempt.left_out {
             report_to_parent(&format!(
                 "left out, as it is no regular file or its name is not UTF-8: {}",
@@ -350,27 +367,33 @@ pub fn make() -> ExitCode {
     }
 }
 
-/// A notification about failures, or that they are over. Best effort: without a token of this gateway, or before it answers, the record
-/// and the log have it.
-async fn tell_owner(layout: &Layout, attempt: &Attempt) {
-    let Some(since) = attempt.trouble_since else { return };
-    let problem = match &attempt.result {
-        Ok(_) => None,
-        Err(failure) if failure.exit == Exit::Interrupted => return,
-        Err(failure) => Some(format!(
+/// A notification about failures, or that they are over. Without a token of this gateway, or before it answers, the record has what was
+/// not told.
+async fn tell_owner(layout: &Layout, record: &mut Record) {
+    let Some(untold) = record.untold else { return };
+    let problem = record.trouble.as_ref().filter(|_| !untold.over).map(|trouble| {
+        format!(
             "The scheduled backup failed: {} {} It is tried again; `gsv backup schedule` shows when.",
-            failure.message, failure.next
-        )),
+            trouble.message, trouble.next
+        )
+    });
+    let params = BackupReportParams {
+        since: untold.since,
+        problem,
     };
-    let params = BackupReportParams { since, problem };
     let report = async {
         let account = Account::find(&Global::default(), &Config::load()?)?;
-        if Local::look(layout).is_at(layout, &account.url) {
-            let client = account.connect().await?;
-            client.call::<BackupReport>(params).await?;
-            client.close().await;
+        if !Local::look(layout).is_at(layout, &account.url) {
+            return Ok(false);
         }
-        Ok::<_, Failure>(())
+        let client = account.connect().await?;
+        client.call::<BackupReport>(params).await?;
+        client.close().await;
+        Ok::<_, Failure>(true)
     };
-    let _ = timeout(REPORT_PATIENCE, report).await;
+    if matches!(timeout(REPORT_PATIENCE, report).await, Ok(Ok(true))) {
+        record.untold = None;
+        // Else it is told once more.
+        let _ = record.write(layout);
+    }
 }

@@ -29,7 +29,7 @@ const SOURCE: &str = "backup";
 const LOOK_AGAIN: Duration = Duration::from_secs(600);
 /// Between two backups in any case, whatever is known of the last one.
 const LEAST_PAUSE: Duration = Duration::from_secs(600);
-/// For the end of a backup that is stopped. It ends also when nothing waits for it.
+/// How long the supervisor waits for a stopped backup. It ends by itself later, too.
 const STOP_GRACE: Duration = Duration::from_secs(1);
 
 pub struct Backups {
@@ -49,7 +49,8 @@ impl Backups {
             changed,
             stop: stop.clone(),
             failures: 0,
-            not_before: Instant::now(),
+            ended_at: None,
+            unreadable: None,
         };
         let task = tokio::spawn(keeper.run(ready.clone()));
         Ok(Self { ready, stop, task })
@@ -74,7 +75,20 @@ struct Keeper {
     stop: Arc<Notify>,
     /// In a row, as this process has seen them: on a full disk no record can be written.
     failures: u32,
-    not_before: Instant,
+    /// The last attempt. `None`: nothing holds the next one back.
+    ended_at: Option<Instant>,
+    /// Why the schedule can't be read, once it is in the log.
+    unreadable: Option<String>,
+}
+
+/// When the next backup begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begins {
+    /// None is scheduled.
+    Never,
+    At(Instant),
+    /// The schedule could not be read.
+    Unknown,
 }
 
 /// How a backup's process ended.
@@ -95,44 +109,52 @@ impl Keeper {
         }
         loop {
             let begins = self.begins();
-            let look = begins.map(|at| at.min(Instant::now() + LOOK_AGAIN));
+            let look = next_look(&begins);
             tokio::select! {
                 () = self.stop.notified() => return,
                 _ = self.changed.recv() => {
-                    (self.failures, self.not_before) = (0, Instant::now());
+                    (self.failures, self.ended_at) = (0, None);
                     continue;
                 }
                 () = until(look) => {}
             }
-            if begins.is_none_or(|at| at > Instant::now()) {
+            if !matches!(begins, Begins::At(at) if at <= Instant::now()) {
                 continue;
             }
             match self.make().await {
                 Ended::Stopped => return,
-                Ended::Changed => (self.failures, self.not_before) = (0, Instant::now()),
-                Ended::Made => (self.failures, self.not_before) = (0, Instant::now() + LEAST_PAUSE),
+                Ended::Changed => (self.failures, self.ended_at) = (0, None),
+                Ended::Made => (self.failures, self.ended_at) = (0, Some(Instant::now())),
                 Ended::Failed => {
-                    self.failures = self.failures.saturating_add(1);
-                    self.not_before = Instant::now() + Duration::from_millis(retry_ms(self.failures, u64::MAX));
+                    (self.failures, self.ended_at) = (self.failures.saturating_add(1), Some(Instant::now()));
                 }
             }
         }
     }
 
-    /// When the next backup begins. `None`: none is scheduled.
-    fn begins(&self) -> Option<Instant> {
+    fn begins(&mut self) -> Begins {
         let schedule = match Schedule::read(&self.layout) {
-            Ok(schedule) => schedule?,
+            Ok(Some(schedule)) => schedule,
+            Ok(None) => return Begins::Never,
             Err(failure) => {
-                self.log
-                    .line(SOURCE, &format!("no backups are made: {}", failure.message));
-                return None;
+                // The reason is the same at each look.
+                if self.unreadable.as_ref() != Some(&failure.message) {
+                    self.log
+                        .line(SOURCE, &format!("no backups are made: {}", failure.message));
+                    self.unreadable = Some(failure.message);
+                }
+                return Begins::Unknown;
             }
         };
+        self.unreadable = None;
         let now = now_ms();
         let due = due_at(&schedule, &Record::read(&self.layout, &schedule), now);
-        let wait = Duration::from_millis(due.saturating_sub(now));
-        Some((Instant::now() + wait).max(self.not_before))
+        let at = Instant::now() + Duration::from_millis(due.saturating_sub(now));
+        let pause = match self.failures {
+            0 => LEAST_PAUSE,
+            failures => Duration::from_millis(retry_ms(failures, schedule.every_ms)),
+        };
+        Begins::At(self.ended_at.map_or(at, |ended| at.max(ended + pause)))
     }
 
     async fn make(&mut self) -> Ended {
@@ -186,6 +208,16 @@ impl Keeper {
     }
 }
 
+/// `None`: a change of the schedule is told by a signal.
+fn next_look(begins: &Begins) -> Option<Instant> {
+    let soon = Instant::now() + LOOK_AGAIN;
+    match begins {
+        Begins::Never => None,
+        Begins::At(at) => Some(soon.min(*at)),
+        Begins::Unknown => Some(soon),
+    }
+}
+
 /// This program. After an update its file may have been replaced by the new one.
 fn program() -> io::Result<PathBuf> {
     let exe = env::current_exe()?;
@@ -200,5 +232,79 @@ async fn until(time: Option<Instant>) {
     match time {
         Some(time) => sleep_until(time).await,
         None => pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::embedded::log::Log;
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    /// Of a home with a backup that is due every hour.
+    fn keeper(home: &std::path::Path) -> (Keeper, Schedule) {
+        let layout = Layout { home: home.to_owned() };
+        layout.ensure().unwrap();
+        let schedule = Schedule {
+            id: "k3".into(),
+            folder: "/backups".into(),
+            every_ms: crate::units::millis(HOUR),
+            keep: 3,
+            with_secrets: false,
+            since: 1,
+            passphrase: String::new(),
+        };
+        schedule.write(&layout).unwrap();
+        let keeper = Keeper {
+            log: SharedLog::new(Log::open(&layout.log(), false).unwrap()),
+            layout,
+            changed: signal(SignalKind::user_defined2()).unwrap(),
+            stop: Arc::new(Notify::new()),
+            failures: 0,
+            ended_at: None,
+            unreadable: None,
+        };
+        (keeper, schedule)
+    }
+
+    #[tokio::test]
+    async fn bk18_the_next_attempt_is_never_later_than_the_interval_and_follows_a_change_of_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut keeper, schedule) = keeper(dir.path());
+        let ended = Instant::now();
+        keeper.ended_at = Some(ended);
+        for (failures, minutes) in [(1, 1), (3, 15), (4, 60), (5, 60), (60, 60)] {
+            keeper.failures = failures;
+            let due = ended + Duration::from_secs(60 * minutes);
+            assert_eq!(keeper.begins(), Begins::At(due), "{failures}");
+        }
+        let daily = Schedule {
+            every_ms: crate::units::millis(24 * HOUR),
+            ..schedule
+        };
+        daily.write(&keeper.layout).unwrap();
+        assert_eq!(keeper.begins(), Begins::At(ended + 6 * HOUR));
+        keeper.failures = 0;
+        assert_eq!(keeper.begins(), Begins::At(ended + LEAST_PAUSE));
+    }
+
+    #[tokio::test]
+    async fn bk14_a_schedule_that_could_not_be_read_is_looked_at_again_and_one_that_is_missing_needs_no_timer() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut keeper, schedule) = keeper(dir.path());
+        let file = schedule::folder(&keeper.layout).join("schedule.json");
+        std::fs::write(&file, "{").unwrap();
+        for _ in 0..2 {
+            assert_eq!(keeper.begins(), Begins::Unknown);
+        }
+        let log = std::fs::read_to_string(keeper.layout.log()).unwrap();
+        assert_eq!(log.matches("no backups are made").count(), 1, "{log}");
+        let look = next_look(&Begins::Unknown).unwrap();
+        assert!(look <= Instant::now() + LOOK_AGAIN);
+        schedule.write(&keeper.layout).unwrap();
+        assert!(matches!(keeper.begins(), Begins::At(at) if at <= Instant::now()));
+        schedule.remove(&keeper.layout).unwrap();
+        assert_eq!((keeper.begins(), next_look(&Begins::Never)), (Begins::Never, None));
     }
 }

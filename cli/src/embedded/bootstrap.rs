@@ -42,10 +42,10 @@ impl NewToken {
     }
 
     /// The same on every machine of a cluster (rule CL4).
-    pub fn of_cluster(keys: &SealingKeys) -> Self {
-        let id = keys.first("id of the first admin token");
+    pub fn of_cluster(keys: &SealingKeys) -> Outcome<Self> {
+        let id = keys.first("id of the first admin token")?;
         let (id, _) = id.split_at(ID_CHARS);
-        Self::of(id, &keys.first("first admin token"))
+        Ok(Self::of(id, &keys.first("first admin token")?))
     }
 
     fn of(id: &[u8], secret: &[u8]) -> Self {

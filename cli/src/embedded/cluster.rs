@@ -6,7 +6,6 @@ use std::ffi::OsString;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use gsv_link::Target;
 use gsv_protocol::errors;
@@ -25,19 +24,10 @@ const MAX_PREFIX: usize = 200;
 const REQUIRED: [&str; 2] = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"];
 const ENDPOINT: &str = "AWS_ENDPOINT_URL";
 const REGION: &str = "AWS_REGION";
-/// What workerd would take from its environment in place of the settings. The last one names a file.
-pub const VARIABLES: [&str; 6] = [
-    "AWS_ACCESS_KEY_ID",
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
-    ENDPOINT,
-    REGION,
-    "AWS_CREDENTIALS_FILE",
-];
-/// For the end of workerd, which gives its objects to the other instances: more than its own limit of 8 s (`stopTimeoutMs`).
-pub const HANDS_OVER_WITHIN: Duration = Duration::from_secs(10);
-/// For a start: the objects of an instance that was killed are free after its lease of 20 s.
-pub const READY_WITHIN_S: u64 = 60;
+/// The names of the lines of that file.
+pub const LINES: [&str; 5] = [REQUIRED[0], REQUIRED[1], "AWS_SESSION_TOKEN", ENDPOINT, REGION];
+/// Names a file with keys, which would take the place of that file.
+const OTHER_FILE: &str = "AWS_CREDENTIALS_FILE";
 /// A port of its own choice, for instances of the same machine.
 const HERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const REPAIR: &str = "Put the file back: it has the bucket of the cluster that this home belongs to.";
@@ -87,6 +77,11 @@ impl Cluster {
         private_file::read_json(&layout.cluster(), REPAIR)
     }
 
+    /// Joins, once nothing refuses the start any more.
+    pub fn store(&self, layout: &Layout) -> Outcome {
+        private_file::write_changed(&layout.cluster(), serde_json::to_string(self).unwrap_or_default())
+    }
+
     /// What a command that works on files of this machine says in a cluster.
     pub fn refuse(layout: &Layout, what: &str, next: &str) -> Outcome {
         match Self::read(layout)? {
@@ -99,18 +94,23 @@ impl Cluster {
     }
 }
 
-/// A glance, for times to wait.
+/// What workerd would take from its environment in place of the file.
+pub fn variables() -> impl Iterator<Item = &'static str> {
+    LINES.into_iter().chain([OTHER_FILE])
+}
+
+/// A glance, for the times to wait and workerd's arguments.
 pub fn is_joined(layout: &Layout) -> bool {
     layout.cluster().exists()
 }
 
-/// Stores what is asked for, and returns what holds now. Checks the bucket's keys, also at each later start.
-pub fn settle(layout: &Layout, wanted: Option<&Wanted>) -> Outcome<Option<Cluster>> {
-    let stored = Cluster::read(layout)?;
-    let cluster = match (stored.clone(), wanted) {
+/// What holds after this start, if it is not refused: `Cluster::store` stores it. Checks the bucket's keys, also at each later start.
+pub fn check(layout: &Layout, wanted: Option<&Wanted>) -> Outcome<Option<Cluster>> {
+    let cluster = match (Cluster::read(layout)?, wanted) {
         (None, None) => return Ok(None),
         (Some(stored), None) => stored,
-        (Some(stored), Some(wanted)) if stored.bucket != wanted.bucket && is_used(layout) => {
+        // What a start without success has left in the folders is of no use in another bucket.
+        (Some(stored), Some(wanted)) if stored.bucket != wanted.bucket && (was_ready(layout) || is_used(layout)) => {
             return Err(home_used(&format!(
                 "This home belongs to the cluster {}.",
                 stored.bucket
@@ -134,10 +134,12 @@ pub fn settle(layout: &Layout, wanted: Option<&Wanted>) -> Outcome<Option<Cluste
         }
     };
     Place::read()?;
-    if stored.as_ref() != Some(&cluster) {
-        private_file::write(&layout.cluster(), serde_json::to_string(&cluster).unwrap_or_default())?;
-    }
     Ok(Some(cluster))
+}
+
+/// Whether a gateway was ever ready in this home: only then its port is stored.
+fn was_ready(layout: &Layout) -> bool {
+    layout.port().exists()
 }
 
 fn is_used(layout: &Layout) -> bool {
@@ -151,7 +153,7 @@ pub fn keys_file() -> Outcome<PathBuf> {
 
 /// Writes the key with which the instances know each other into a file of the configuration folder, which workerd's configuration embeds.
 pub fn write_key() -> Outcome {
-    let key = SealingKeys::ensure_file()?.for_cluster();
+    let key = SealingKeys::ensure_file()?.for_cluster()?;
     private_file::write_changed(&paths::config_dir()?.join(KEY_FILE), key)
 }
 
@@ -182,8 +184,9 @@ impl Place {
             Ok(None) => Err(failed("does not exist")),
             // What is wrong with the file, and how it is repaired.
             Err(failure) => Err(Failure {
-                reason: Some(errors::CLUSTER_NO_KEYS.reason.to_owned()),
-                ..failure
+                message: failure.message,
+                next: failure.next,
+                ..Failure::from_reason(errors::CLUSTER_NO_KEYS.reason, "", false)
             }),
         }
     }
@@ -196,9 +199,7 @@ fn parse_keys(text: &str) -> Result<Place, String> {
     let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
     for (at, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
         let (name, value) = line.split_once('=').ok_or_else(|| format!("has no `=` in line {at}"))?;
-        let known = VARIABLES
-            .iter()
-            .find(|known| **known == name && name != "AWS_CREDENTIALS_FILE");
+        let known = LINES.iter().find(|known| **known == name);
         let name = *known.ok_or_else(|| format!("has an unknown name in line {at}"))?;
         if value.is_empty() || value.contains(char::is_whitespace) || value.contains(['"', '\'']) {
             return Err(format!("has no plain value for {name} in line {at}"));
@@ -401,19 +402,22 @@ mod tests {
     #[test]
     fn cl2_only_a_fresh_home_joins_and_it_stays_in_its_cluster() {
         let (_dir, layout) = home();
-        assert_eq!(settle(&layout, None).unwrap(), None);
+        assert_eq!(check(&layout, None).unwrap(), None);
         fs::write(layout.durable().join("x"), "").unwrap();
         let wanted = Wanted::parse("s3://bucket/a", None).unwrap();
-        assert_eq!(reason(settle(&layout, Some(&wanted))), "cluster.home_used");
+        assert_eq!(reason(check(&layout, Some(&wanted))), "cluster.home_used");
         fs::remove_file(layout.durable().join("x")).unwrap();
         fs::write(layout.workspace().join("x"), "").unwrap();
-        assert_eq!(reason(settle(&layout, Some(&wanted))), "cluster.home_used");
+        assert_eq!(reason(check(&layout, Some(&wanted))), "cluster.home_used");
         assert_eq!(Cluster::read(&layout).unwrap(), None);
         let stored = r#"{"bucket":"s3://bucket/a","listen":"127.0.0.1:0"}"#;
         fs::write(layout.cluster(), stored).unwrap();
         fs::set_permissions(layout.cluster(), fs::Permissions::from_mode(0o600)).unwrap();
         let other = Wanted::parse("s3://bucket/b", None).unwrap();
-        assert_eq!(reason(settle(&layout, Some(&other))), "cluster.home_used");
+        // Not for want of local files: it was ready once.
+        fs::remove_file(layout.workspace().join("x")).unwrap();
+        fs::write(layout.port(), "1").unwrap();
+        assert_eq!(reason(check(&layout, Some(&other))), "cluster.home_used");
         let now = Cluster::read(&layout).unwrap();
         assert!(wanted.is_met(now.as_ref()) && !other.is_met(now.as_ref()) && !wanted.is_met(None));
         assert!(

@@ -4,19 +4,17 @@
 use std::fs;
 use std::time::Duration;
 
-use super::cluster;
 use super::layout::Layout;
 use super::lock::{self, Lock};
 use super::process::Process;
 use super::record;
 use super::state::{Found, State};
+use super::times::Times;
 use crate::exit::{Failure, Outcome};
 
 const PATIENCE: Duration = Duration::from_secs(45);
-/// The supervisor needs a quarter of a second for workerd, and a second for its log.
+/// The supervisor needs a second for its log, and another one for a backup, after the end of workerd.
 const GRACE: Duration = Duration::from_secs(4);
-/// In a cluster, workerd gives its objects to others first.
-const CLUSTER_GRACE: Duration = Duration::from_secs(4 + cluster::HANDS_OVER_WITHIN.as_secs());
 const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
 /// Returns whether anything was running.
@@ -79,11 +77,7 @@ fn stop_supervisor(layout: &Layout, supervisor: Option<Process>) -> Outcome<()> 
         ));
     };
     supervisor.terminate();
-    let grace = if cluster::is_joined(layout) {
-        CLUSTER_GRACE
-    } else {
-        GRACE
-    };
+    let grace = GRACE + Times::of(layout).stop;
     if lock::wait_until_free(&layout.supervisor_lock(), grace) {
         return Ok(());
     }

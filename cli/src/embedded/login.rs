@@ -8,7 +8,7 @@ use gsv_link::Target;
 use super::bootstrap::{Bootstrap, NewToken, sha256_hex};
 use super::layout::Layout;
 use super::sealing_key::SealingKeys;
-use super::{cluster, url};
+use super::url;
 use crate::config::{Config, FormerLogin, Key};
 use crate::exit::Outcome;
 
@@ -28,23 +28,34 @@ pub enum Login {
     TokenLost,
 }
 
+/// Which first token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ask {
+    /// The one that there is, else a new one.
+    Same,
+    New,
+    /// The one that follows from the key of the cluster that this home is in.
+    OfCluster,
+}
+
 /// Finds or makes the first admin token, and writes the local config if it does not belong to another gateway.
-pub fn login(layout: &Layout, port: u16, new_token: bool) -> Outcome<(Bootstrap, Login)> {
+pub fn login(layout: &Layout, port: u16, ask: Ask) -> Outcome<(Bootstrap, Login)> {
     let path = layout.bootstrap();
     let mut config = Config::load()?;
     let here = url(port);
     let elsewhere = config.get(Key::Url).filter(|url| !is_loopback(url)).map(str::to_owned);
-    let of_cluster = if cluster::is_joined(layout) {
-        Some(NewToken::of_cluster(&SealingKeys::ensure_file()?))
-    } else {
-        None
+    let of_cluster = match ask {
+        Ask::OfCluster => Some(NewToken::of_cluster(&SealingKeys::ensure_file()?)?),
+        Ask::Same | Ask::New => None,
     };
     // In a cluster it follows from a key, which may have changed.
     let is_current = |stored: &Bootstrap| {
         let wanted = of_cluster.as_ref().map(|new| &new.bootstrap.sha256);
         wanted.is_none_or(|wanted| *wanted == stored.sha256)
     };
-    if !new_token && let Some(bootstrap) = Bootstrap::read(&path)?.filter(is_current) {
+    if ask != Ask::New
+        && let Some(bootstrap) = Bootstrap::read(&path)?.filter(is_current)
+    {
         if elsewhere.is_some() {
             return Ok((bootstrap, Login::Kept));
         }

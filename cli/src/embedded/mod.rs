@@ -36,6 +36,7 @@ pub mod sealing_key;
 pub mod state;
 mod state_copy;
 pub mod supervisor;
+pub mod times;
 mod unfinished;
 pub mod up;
 pub mod upgrade;

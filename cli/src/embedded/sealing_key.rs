@@ -203,13 +203,16 @@ impl SealingKeys {
     }
 
     /// The key with which the instances of a cluster know each other (rule CL4).
-    pub fn for_cluster(&self) -> String {
-        HEXLOWER.encode(&self.first("cluster"))
+    pub fn for_cluster(&self) -> Outcome<String> {
+        self.first("cluster").map(|key| HEXLOWER.encode(&key))
     }
 
-    /// A key for this purpose, from the key that seals.
-    pub fn first(&self, purpose: &str) -> [u8; KEY_BYTES] {
-        self.0.first().map_or([0; KEY_BYTES], |key| derived(key, purpose))
+    /// A key for this purpose, from the key that seals. Fails when there is none: everybody would know what is derived from nothing.
+    pub fn first(&self, purpose: &str) -> Outcome<[u8; KEY_BYTES]> {
+        match self.0.first() {
+            Some(key) => Ok(derived(key, purpose)),
+            None => Err(private_file::unusable(&path()?, "it has no key", REPAIR)),
+        }
     }
 
     /// The value of a Worker's `SEALING_KEYS`. `purpose` names the Worker.
@@ -294,10 +297,11 @@ mod tests {
             SealingKeys(vec![[1; 32]]),
             SealingKeys(vec![[2; 32], [1; 32]]),
         );
-        assert_eq!(one.for_cluster(), same.for_cluster());
-        assert_ne!(one.for_cluster(), other.for_cluster());
-        assert_eq!(one.for_cluster().len(), 64);
-        assert!(!one.for_worker("gateway").contains(&one.for_cluster()));
+        assert_eq!(one.for_cluster().unwrap(), same.for_cluster().unwrap());
+        assert_ne!(one.for_cluster().unwrap(), other.for_cluster().unwrap());
+        assert_eq!(one.for_cluster().unwrap().len(), 64);
+        assert!(SealingKeys(Vec::new()).for_cluster().is_err());
+        assert!(!one.for_worker("gateway").contains(&one.for_cluster().unwrap()));
     }
 
     #[test]

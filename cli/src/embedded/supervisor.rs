@@ -3,14 +3,13 @@
 //! the supervisor's lock while it runs, and talks only to its child and its parent.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 
 use super::backups::Backups;
-use super::cluster;
 use super::layout::Layout;
 use super::listen::{Listen, Listening};
 use super::lock::Lock;
@@ -21,6 +20,7 @@ use super::restart::{MOST_CRASHES, RestartPolicy, Verdict};
 use super::runtime::Runtime;
 use super::sealing_key::SealingKeys;
 use super::state::{Phase, State};
+use super::times::Times;
 use super::unfinished;
 use super::upgrade::OfStart;
 use super::watchdog::Watchdog;
@@ -29,9 +29,6 @@ use super::{health, record, url};
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::private_file;
 use crate::units::{self, now_ms};
-
-/// A start that takes longer has failed.
-const READY_WITHIN_S: u64 = 30;
 
 /// The one line that the supervisor writes to `gsv up`, on its stdout.
 #[derive(Debug, Serialize, Deserialize)]
@@ -70,7 +67,8 @@ struct Supervisor {
     watchdog: Watchdog,
     of_start: OfStart,
     backups: Backups,
-    ready_within_s: u64,
+    /// A start that takes longer has failed.
+    ready_within: Duration,
 }
 
 struct Signals {
@@ -153,13 +151,8 @@ async fn keep_running(layout: Layout, runtime: Runtime, port: u16, mode: Mode, w
     let of_start = OfStart::look(&layout, &runtime.manifest.version);
     // Before the state says so.
     let backups = Backups::start(layout.clone(), log.clone())?;
-    let ready_within_s = if cluster::is_joined(&layout) {
-        cluster::READY_WITHIN_S
-    } else {
-        READY_WITHIN_S
-    };
     let mut supervisor = Supervisor {
-        ready_within_s,
+        ready_within: Times::of(&layout).start,
         of_start,
         state,
         keys: SealingKeys::read()?,
@@ -220,12 +213,13 @@ impl Supervisor {
     /// Runs one workerd process from start to end. Returns why it ended, and whether the gateway was ready.
     async fn run_workerd(&mut self) -> Outcome<(End, bool)> {
         let began = Instant::now();
+        self.remove_unfinished().await;
         let mut worker = Worker::start(&self.layout, &self.runtime, self.keys.as_ref(), &self.log)?;
         let pid = worker.pid();
         self.state.set_workerd(Some(Process::of(pid)));
         self.enter(Phase::Starting)?;
         let port = self.state.port;
-        let ready_within_s = self.ready_within_s;
+        let ready_within = self.ready_within;
         let is_upgrade = self.of_start.is_upgrade();
         let answered = async {
             let health = health::until_ready(port).await;
@@ -248,9 +242,9 @@ impl Supervisor {
                 worker.stop().await;
                 return Ok((End::Asked(asked), false));
             }
-            () = sleep(Duration::from_secs(ready_within_s)) => {
+            () = sleep(ready_within) => {
                 worker.stop().await;
-                let reason = format!("gave no healthy answer within {ready_within_s} s");
+                let reason = format!("gave no healthy answer within {} s", ready_within.as_secs());
                 return Ok((End::Died(reason), false));
             }
         };
@@ -273,7 +267,6 @@ impl Supervisor {
             "ready on {} after {took_ms} ms, workerd pid {pid}",
             url(self.state.port)
         ));
-        self.remove_unfinished();
         match &mut self.mode {
             Mode::Detached => report(&Report::Ready {
                 pid,
@@ -296,19 +289,19 @@ impl Supervisor {
         }
     }
 
-    /// A workerd that was killed leaves what it was writing. Nothing waits for this.
-    fn remove_unfinished(&self) {
-        let (workspace, log) = (self.layout.workspace(), self.log.clone());
-        tokio::task::spawn_blocking(move || {
-            let removed = unfinished::remove(&workspace);
-            if removed.files > 0 {
-                let bytes = units::bytes(removed.bytes);
-                log.line(
-                    "supervisor",
-                    &format!("removed {} unfinished files of an earlier run, {bytes}", removed.files),
-                );
-            }
-        });
+    /// A workerd that was killed leaves what it was writing. Before the next one is started: then no such file is in use.
+    async fn remove_unfinished(&self) {
+        let (workspace, start) = (self.layout.workspace(), SystemTime::now());
+        let removing = tokio::task::spawn_blocking(move || unfinished::remove(&workspace, start));
+        if let Ok(removed) = removing.await
+            && removed.files > 0
+        {
+            let bytes = units::bytes(removed.bytes);
+            self.say(&format!(
+                "removed {} unfinished files of an earlier run, {bytes}",
+                removed.files
+            ));
+        }
     }
 
     /// Counts the reload. The process that asked for it waits until the count has risen and the gateway is ready.

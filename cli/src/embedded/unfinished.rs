@@ -1,10 +1,10 @@
-//! What an earlier workerd was writing into the workspace when it ended: files without a name of their own, which can be as large as a copy
-//! (TF8). Removes nothing else, and follows no link.
+//! Removes what workerd was writing into the workspace when it was killed (TF8): files as large as a copy, under the names that workerd gives
+//! to unfinished files. Runs while no workerd does, so the process in such a name tells nothing: in a container each workerd has the same
+//! one. Must not remove another name, or a file that was changed since this start, and follows no link.
 
 use std::fs;
 use std::path::Path;
-
-use super::process::Process;
+use std::time::SystemTime;
 
 /// workerd names a file so until it is whole: `.NAME.PID.NUMBER.tmp`.
 const END: &str = ".tmp";
@@ -15,8 +15,8 @@ pub struct Removed {
     pub bytes: u64,
 }
 
-/// Removes those of processes that have ended. What can't be read or removed is left. Blocks.
-pub fn remove(workspace: &Path) -> Removed {
+/// `start`: of this workerd, which is not running yet. What can't be read or removed is left. Blocks.
+pub fn remove(workspace: &Path, start: SystemTime) -> Removed {
     let mut removed = Removed::default();
     let mut open = vec![workspace.to_owned()];
     while let Some(folder) = open.pop() {
@@ -27,67 +27,75 @@ pub fn remove(workspace: &Path) -> Removed {
                 open.push(entry.path());
                 continue;
             }
-            let is_left = entry
-                .file_name()
-                .to_str()
-                .and_then(writer)
-                .is_some_and(|pid| !Process::of(pid).is_alive());
-            if !kind.is_file() || !is_left {
+            if !kind.is_file() || !entry.file_name().to_str().is_some_and(is_unfinished) {
                 continue;
             }
-            let bytes = entry.metadata().map_or(0, |meta| meta.len());
-            if fs::remove_file(entry.path()).is_ok() {
+            let Ok(meta) = entry.metadata() else { continue };
+            let is_earlier = meta.modified().is_ok_and(|at| at < start);
+            if is_earlier && fs::remove_file(entry.path()).is_ok() {
                 removed.files += 1;
-                removed.bytes += bytes;
+                removed.bytes += meta.len();
             }
         }
     }
     removed
 }
 
-/// The process that was writing the file of this name.
-fn writer(name: &str) -> Option<u32> {
-    let mut parts = name.strip_prefix('.')?.strip_suffix(END)?.rsplitn(3, '.');
-    let number = parts.next()?;
-    let pid = parts.next()?;
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let has_name = parts.next().is_some_and(|rest| !rest.is_empty());
-    (has_name && is_number(number) && is_number(pid))
-        .then(|| pid.parse().ok())
-        .flatten()
+fn is_unfinished(name: &str) -> bool {
+    // As workerd prints them: without zeros before them. A process has a number above 0.
+    let number = |text: &str| text.parse::<u32>().ok().filter(|number| number.to_string() == text);
+    let parts = name
+        .strip_prefix('.')
+        .and_then(|name| name.strip_suffix(END))
+        .map(|name| name.rsplitn(3, '.').collect::<Vec<_>>());
+    matches!(
+        parts.as_deref(),
+        Some([count, pid, rest]) if !rest.is_empty() && number(count).is_some() && number(pid).is_some_and(|pid| pid > 0)
+    )
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
-    fn tf8_k30_what_a_killed_workerd_was_writing_is_removed_and_nothing_else() {
+    fn tf8_k30_what_a_killed_workerd_was_writing_is_removed_whatever_its_process_and_nothing_else() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::create_dir_all(at("agents/main")).unwrap();
-        let running = format!(".b.bin.{}.3.tmp", std::process::id());
-        // No system has a process of this number.
-        let ended = |name: &str| format!(".{name}.{}.7.tmp", i32::MAX);
+        let start = SystemTime::now() + Duration::from_secs(60);
         let mut kept = [
-            running.as_str(),
-            ".a.x.1.tmp",
-            "a.2147483647.7.tmp",
             ".2147483647.7.tmp",
+            ".a.0.1.tmp",
+            ".a.007.1.tmp",
+            ".a.7.01.tmp",
+            ".a.x.1.tmp",
+            ".a.7.1.tmp.",
+            ".later.7.1.tmp",
             ".notes.tmp",
+            "a.2147483647.7.tmp",
         ];
         for name in kept {
             fs::write(at("agents/main").join(name), "kept").unwrap();
         }
         kept.sort_unstable();
-        fs::write(at(&ended("a.bin")), "12").unwrap();
-        fs::write(at("agents/main").join(ended("b")), "345").unwrap();
+        // Of a program that is writing it now.
+        let later = fs::File::options()
+            .write(true)
+            .open(at("agents/main/.later.7.1.tmp"))
+            .unwrap();
+        later.set_modified(start + Duration::from_secs(1)).unwrap();
+        // In a container, the new workerd has the process of the killed one.
+        fs::write(at(&format!(".a.bin.{}.3.tmp", std::process::id())), "12").unwrap();
+        fs::write(at("agents/main/.b.1.0.tmp"), "345").unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
-        let outside = elsewhere.path().join(ended("c"));
+        let outside = elsewhere.path().join(".c.7.1.tmp");
         fs::write(&outside, "outside").unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), at("link")).unwrap();
-        assert_eq!(remove(dir.path()), Removed { files: 2, bytes: 5 });
-        assert_eq!(remove(dir.path()), Removed::default());
+        assert_eq!(remove(dir.path(), start), Removed { files: 2, bytes: 5 });
+        assert_eq!(remove(dir.path(), start), Removed::default());
         let mut left: Vec<String> = fs::read_dir(at("agents/main"))
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -16,13 +16,17 @@ use super::login::{self, login};
 use super::runtime::Runtime;
 use super::state::{Found, PATIENCE, Phase, State};
 use super::supervisor::Report;
+use super::times::Times;
 use super::{DEFAULT_PORT, configure, log, ports, record, sealing_key, upgrade};
+use crate::backup::schedule::Schedule;
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::private_file;
 
 pub use super::login::{Login, is_loopback};
 
 const LOG_LINES: usize = 12;
+/// For what the supervisor does before and after workerd's start.
+const REPORT_MARGIN: Duration = Duration::from_secs(10);
 const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone)]
@@ -135,7 +139,7 @@ pub fn prepare(layout: &Layout, request: &Request) -> Outcome<Preparation> {
         ));
     }
     ports::ensure_free(port)?;
-    let cluster = cluster::settle(layout, request.cluster.as_ref())?;
+    let cluster = cluster::check(layout, request.cluster.as_ref())?;
     if cluster.is_some() && request.new_token {
         return Err(cluster::unsupported(
             "The first token of a cluster follows from secrets.key, so no other one was made.",
@@ -148,11 +152,27 @@ pub fn prepare(layout: &Layout, request: &Request) -> Outcome<Preparation> {
         None => upgrade::before_start(layout, &runtime.manifest.version)?,
     };
     let listening = listen::settle(layout, &request.listen, port)?;
-    let (bootstrap, login) = login(layout, port, request.new_token)?;
+    let ask = match (&cluster, request.new_token) {
+        (Some(_), _) => login::Ask::OfCluster,
+        (None, true) => login::Ask::New,
+        (None, false) => login::Ask::Same,
+    };
+    let (bootstrap, login) = login(layout, port, ask)?;
     let lost_key = sealing_key::ensure(layout)?;
+    // After all that can refuse the command: from here on each start joins.
+    if let Some(cluster) = &cluster {
+        cluster.store(layout)?;
+    }
     let mut warnings = configure::write(layout, &runtime, port, &bootstrap)?;
     warnings.extend(lost_key);
     warnings.extend(restored);
+    // One that can't be read is a schedule, too.
+    if cluster.is_some() && !matches!(Schedule::read(layout), Ok(None)) {
+        warnings.push(
+            "the scheduled backups of this home fail, because its state is in the cluster's bucket. End them: gsv backup schedule --off"
+                .to_owned(),
+        );
+    }
     Ok(Preparation::Ready(Prepared {
         port,
         runtime,
@@ -189,10 +209,7 @@ pub fn start(layout: &Layout, prepared: Prepared) -> Outcome<Started> {
         .spawn()
         .or_fail("start the supervisor", next)?;
     let (mut started, _turn) = prepared.into_started();
-    let patience = match started.cluster {
-        Some(_) => PATIENCE + Duration::from_secs(cluster::READY_WITHIN_S),
-        None => PATIENCE,
-    };
+    let patience = Times::of(layout).start + REPORT_MARGIN;
     let report = child.stdout.take().and_then(|stdout| first_report(stdout, patience));
     let (reason, next) = match report {
         Some(Report::Ready { pid, version }) => {

@@ -16,10 +16,9 @@ use super::log::Log;
 use super::process::Process;
 use super::runtime::Runtime;
 use super::sealing_key::{self, SealingKeys};
+use super::times::Times;
 use crate::exit::{OrFail, Outcome};
 
-/// workerd has nothing to finish: all state is on disk already.
-const STOP_GRACE: Duration = Duration::from_millis(250);
 /// For the last output after the end of the process.
 const OUTPUT_GRACE: Duration = Duration::from_secs(1);
 const LINE_BYTES: u64 = 64 * 1024;
@@ -59,12 +58,11 @@ impl Worker {
             tokio::spawn(copy_lines(child.stdout.take(), log.clone(), SOURCE)),
             tokio::spawn(copy_lines(child.stderr.take(), log.clone(), SOURCE)),
         ];
-        let grace = if cluster::is_joined(layout) {
-            cluster::HANDS_OVER_WITHIN
-        } else {
-            STOP_GRACE
-        };
-        Ok(Self { child, grace, output })
+        Ok(Self {
+            child,
+            grace: Times::of(layout).stop,
+            output,
+        })
     }
 
     pub fn pid(&self) -> u32 {
@@ -128,7 +126,7 @@ fn command(layout: &Layout, runtime: &Runtime, keys: Option<&SealingKeys>) -> Co
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    for variable in cluster::VARIABLES {
+    for variable in cluster::variables() {
         command.env_remove(variable);
     }
     command.envs(sealing_key::environment(layout, keys));
@@ -175,7 +173,7 @@ mod tests {
         let wanted = std::env::var_os(ARENAS).unwrap_or_else(|| "1".into());
         assert_eq!(value(ARENAS), Some(Some(wanted)));
         assert_eq!(value("GSV_TOKEN"), Some(None), "it is removed");
-        for variable in cluster::VARIABLES {
+        for variable in cluster::variables() {
             assert_eq!(value(variable), Some(None), "[CL3] {variable} is removed");
         }
     }

@@ -505,7 +505,7 @@ pub const CLUSTER_UNSUPPORTED: ErrorReason = ErrorReason {
     http: 409,
     exit: 1,
     text: "This is not possible with a cluster.",
-    hint: "Read what a cluster can do in gateway/spec/cluster.md.",
+    hint: "Use a home that belongs to no cluster: set GSV_HOME to its folder.",
 };
 
 /// The configuration was changed since it was read, so nothing was stored.

@@ -40,10 +40,11 @@ impl Tool for Bash {
         let mut definition = ToolDefinition {
             name: "Bash".into(),
             description: format!(
-                "Runs a command on this machine with the login shell, in the workspace. Output and errors are merged; the last 200,000 characters are kept. \
+                "Runs a command on this machine with the login shell, in the workspace. Output and errors are merged; the last {} characters are kept. \
                 A long command runs in the background with `background` (at once; it then takes input from Process) or `yieldMs` (when it has not ended by then); \
                 control it with Process. Every command is ended after `timeout`, in the background too: set a large one for servers. \
                 The user can undo what Write, Edit and Delete change, but not what a command changes.{}",
+                limits::BASH_OUTPUT_CHARS,
                 confined(&self.sessions)
             ),
             input_schema: json!({
@@ -51,7 +52,7 @@ impl Tool for Bash {
                 "properties": {
                     "command": {"type": "string", "minLength": 1, "description": "Shell command"},
                     "workdir": {"type": "string", "description": "Directory to start in, the workspace by default"},
-                    "timeout": {"type": "integer", "minimum": 1, "maximum": limits::BASH_TIMEOUT_MAX_MS, "description": "Milliseconds, 300000 by default"},
+                    "timeout": {"type": "integer", "minimum": 1, "maximum": limits::BASH_TIMEOUT_MAX_MS, "description": format!("Milliseconds, {} by default", limits::BASH_TIMEOUT_MS)},
                     "background": {"type": "boolean", "description": "Answer at once, report the end later"},
                     "yieldMs": {"type": "integer", "minimum": 0, "description": "Go to the background when it is not done after this many milliseconds"}
                 },
@@ -177,20 +178,26 @@ impl Bash {
         if args.command.len() > limits::COMMAND_BYTES {
             return Err(ToolError::bad_args(
                 "command",
-                "it is longer than 100,000 bytes; write a script with Write and run that",
+                format!(
+                    "it is longer than {} bytes; write a script with Write and run that",
+                    limits::COMMAND_BYTES
+                ),
             ));
         }
         let timeout_ms = match args.timeout {
             Some(ms) if !(1..=limits::BASH_TIMEOUT_MAX_MS).contains(&ms) => {
                 return Err(ToolError::bad_args(
                     "timeout",
-                    "must be from 1 to 86400000 milliseconds",
+                    format!("must be from 1 to {} milliseconds", limits::BASH_TIMEOUT_MAX_MS),
                 ));
             }
             timeout => timeout.unwrap_or(limits::BASH_TIMEOUT_MS),
         };
         if args.yield_ms.is_some_and(|ms| ms > limits::BASH_TIMEOUT_MAX_MS) {
-            return Err(ToolError::bad_args("yieldMs", "must be at most 86400000 milliseconds"));
+            return Err(ToolError::bad_args(
+                "yieldMs",
+                format!("must be at most {} milliseconds", limits::BASH_TIMEOUT_MAX_MS),
+            ));
         }
         let outside = self.sessions.leaves(args.sandbox)?;
         let changes_nothing = self.sessions.reads_only(args.sandbox)?;

@@ -33,9 +33,9 @@ pub struct Bundle {
     gateway: Config,
     modules: Vec<ModuleName>,
     channels: BTreeMap<Name, Config>,
-    /// Files of the bucket that belong to the program, by their names there; the values are their names in the runtime folder.
+    /// Files of buckets that belong to the program, by the bucket and their keys there; the values are their names in the runtime folder.
     #[serde(default)]
-    files: BTreeMap<String, ModuleName>,
+    files: BTreeMap<String, BTreeMap<String, ModuleName>>,
     #[serde(skip)]
     dir: PathBuf,
 }
@@ -65,13 +65,18 @@ impl Bundle {
             databases: texts("d1_databases", "database_name"),
             namespaces: bindings.iter().map(|binding| title(binding)).collect(),
             queues: self.queues(),
-            files: self.files.keys().cloned().collect(),
+            files: self
+                .files
+                .iter()
+                .flat_map(|(bucket, files)| files.keys().map(|key| (bucket.clone(), key.clone())))
+                .collect(),
         }
     }
 
-    /// The content of a file that belongs into the bucket.
-    pub fn file(&self, key: &str) -> Outcome<Vec<u8>> {
-        let name = self.files.get(key).map(ModuleName::as_str);
+    /// The content of a file that belongs into a bucket.
+    pub fn file(&self, bucket: &str, key: &str) -> Outcome<Vec<u8>> {
+        let name = self.files.get(bucket).and_then(|files| files.get(key));
+        let name = name.map(ModuleName::as_str);
         let name = name.ok_or_else(|| Failure::failed(format!("This runtime has no {key}."), REBUILD))?;
         let path = self.dir.join(name);
         fs::read(&path).or_fail(format_args!("read {}", path.display()), REBUILD)
@@ -237,7 +242,7 @@ pub mod tests {
                     "consumers": [{ "queue": "events", "dead_letter_queue": "events-dead" }, { "queue": "events-dead" }],
                 },
             },
-            "files": { "gsv/table.bin": "table.bin" },
+            "files": { "gsv-storage": { "gsv/table.bin": "table.bin" } },
             "channels": { "discord": { "name": "gsv-channel-discord" }, "example": { "name": "gsv-channel-example" } },
         }))
         .unwrap()
@@ -254,7 +259,7 @@ pub mod tests {
         assert_eq!(needs.databases, ["gsv"]);
         assert_eq!(needs.namespaces, ["gsv-jobs-index"]);
         assert_eq!(needs.queues, ["events", "events-dead"]);
-        assert_eq!(needs.files, ["gsv/table.bin"]);
+        assert_eq!(needs.files, [("gsv-storage".to_owned(), "gsv/table.bin".to_owned())]);
     }
 
     #[test]

@@ -15,8 +15,8 @@ pub struct Needs {
     pub databases: Vec<String>,
     pub namespaces: Vec<String>,
     pub queues: Vec<String>,
-    /// Of the first bucket, by their names there.
-    pub files: Vec<String>,
+    /// Each by its bucket and its key there.
+    pub files: Vec<(String, String)>,
 }
 
 /// A Worker of a deployment.

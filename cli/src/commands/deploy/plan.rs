@@ -142,12 +142,10 @@ fn resources(wanted: &Wanted, state: &State) -> Vec<Step> {
         steps.extend(lacking.map(Step::IndexField));
     }
     // As the Workers: each run puts them again.
-    if let Some(bucket) = buckets.first() {
-        steps.extend(files.iter().map(|key| Step::File {
-            bucket: bucket.clone(),
-            key: key.clone(),
-        }));
-    }
+    steps.extend(files.iter().map(|(bucket, key)| Step::File {
+        bucket: bucket.clone(),
+        key: key.clone(),
+    }));
     steps
 }
 

@@ -89,7 +89,7 @@ async fn one(open: &Open, step: &Step, label: &Label, secrets: &Secrets, state: 
             let path = open
                 .account()
                 .path(&format!("r2/buckets/{bucket}/objects/{}", encoded(key)));
-            let put = open.api.put_file(&path, open.bundle.file(key)?).await;
+            let put = open.api.put_file(&path, open.bundle.file(bucket, key)?).await;
             put.map_err(|trouble| failed(step, &trouble))?;
         }
         Step::Deploy(deploy) => {
