@@ -22,6 +22,8 @@ const MAX_MENTIONS = 200;
 
 /** `many`: more than `MAX_DELETED` files, or it cannot be told. */
 export type Deletion = "few" | "many";
+/** The words of each. */
+type Commands = readonly (readonly string[])[];
 interface Scope {
   readonly depth: number;
   /** The text is a program of another language than that of the shell, or may be. */
@@ -29,36 +31,40 @@ interface Scope {
   readonly believed: Believed;
 }
 
+/** The last answer: rules, the mode and grants ask about the same command. */
+let last: { readonly text: string; readonly found: Deletion } | undefined;
 /** What a text for a shell deletes at most, as far as its words tell. */
 export function deletionOf(given: string, depth = 0): Deletion {
-  return deletionIn(given, { depth, believed: "all" });
+  if (depth > 0) return deletionIn(given, { depth, believed: "all" });
+  if (last?.text !== given) last = { text: given, found: deletionIn(given, { depth, believed: "all" }) };
+  return last.found;
 }
 function deletionIn(given: string, { depth, believed: outer, isCode = false }: Scope): Deletion {
   if (depth > MAX_DEPTH || given.length > MAX_TEXT) return "many";
   // The command may set the variable, and a program that runs another one may give it other variables.
   const shown = depth > 0 ? given : withKnownNames(given);
   const text = depth > 0 || SETS_TMPDIR.test(given.replaceAll(/["'\\]/g, "")) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;
-  if (COPIES_FOUND.test(text) || copiesNamed(text)) return "many";
   const rough = roughCommands(text);
+  if (COPIES_FOUND.test(text) || copiesNamed(text, rough)) return "many";
   if (MEMORY.test(text.replaceAll(/["'\\]/g, "")) && rough.some((words) => words.some((word) => /^g?mv$/.test(nameOf(word)))))
     return "many";
-  const scope: Scope = { depth, believed: leastOf(outer, believedIn(text)) };
+  const scope: Scope = { depth, believed: leastOf(outer, believedIn(text, rough)) };
   const read = readShell(text);
   if (read.kind === "plain") {
     const commands = read.commands.map(({ words }) => words);
-    return isMany(commands, scope) || runsInput(text, commands, []) ? "many" : "few";
+    return isMany(commands, scope) || runsInput({ text, commands, inputs: [] }, scope) ? "many" : "few";
   }
   // Two readings: one goes by the text alone, the other by what a shell makes of it.
   if (isMany(rough, scope)) return "many";
   const { commands, inputs } = readCommands(text);
   const named = commands.map(({ words }) => words);
-  if ((!isCode && commands.some(isUnknown)) || isMany(named, scope) || runsInput(text, named, inputs)) return "many";
+  if ((!isCode && commands.some(isUnknown)) || isMany(named, scope) || runsInput({ text, commands: named, inputs }, scope)) return "many";
   // A shell gets a text that variables of this one have a part in.
   if (named.some((words) => textsForShell(words).some((given) => given.includes("$"))) && mentionsDeletion([text], scope)) return "many";
   const runs = named.some((words) => isShell(words[0]));
   return runs && inputs.some((input) => deletionIn(input, { ...scope, depth: depth + 1 }) === "many") ? "many" : "few";
 }
-function isMany(commands: readonly (readonly string[])[], scope: Scope): boolean {
+function isMany(commands: Commands, scope: Scope): boolean {
   let count = 0;
   for (const words of commands) {
     for (const part of partsOf(words, scope)) {
@@ -80,25 +86,25 @@ const LINKERS: ReadonlySet<string> = new Set(["ln", "gln", "link", "mount", "bin
 const MOVERS: ReadonlySet<string> = new Set(
   "mv gmv cp gcp rename install rsync tar gtar bsdtar unzip 7z cpio git rclone scp exch".split(" "),
 );
-function believedIn(text: string): Believed {
+function believedIn(text: string, rough: Commands): Believed {
   if (/symlink/i.test(text)) return "none";
   const names = text
     .replaceAll(/["'\\]/g, "")
     .split(/[\s;&|(){}`]+/)
     .filter((word) => !isTemporary(word, "all"))
     .map((word) => nameOf(word));
-  if (names.some((name) => LINKERS.has(name)) || mayDeleteMoved(text)) return "none";
+  if (names.some((name) => LINKERS.has(name)) || mayDeleteMoved(text, rough)) return "none";
   return names.some((name) => MOVERS.has(name)) || /\brename|\bmove/i.test(text) ? "direct" : "all";
 }
 /**
  * Whether a command moves what is elsewhere into a temporary folder, or may, and the text names that place once more. Other names in
  * temporary folders are other files.
  */
-function mayDeleteMoved(text: string): boolean {
+function mayDeleteMoved(text: string, rough: Commands): boolean {
   const goesElsewhere = /\b(?:cd|pushd)\s/.test(text);
   const places = new Set<string>();
   const others: (readonly string[])[] = [];
-  for (const words of roughCommands(text)) {
+  for (const words of rough) {
     const at = words.findIndex((word) => /^g?mv$/.test(nameOf(word)));
     const operands = at === -1 ? [] : words.slice(at + 1).filter((word) => !word.startsWith("-"));
     const to = operands.at(-1) ?? "";
@@ -163,11 +169,11 @@ const GOES = /(?:\b(?:cd|pushd|chdir)|\s-C|\s--chdir[= ])\s*(?:-[A-Za-z-]+\s+)*(
 const isOfPrograms = (folder: string): boolean => folder.length === 300 || /(?:^|\/)s?bin\/?(?:\)|$)|[$*?[`{~]/.test(folder);
 const NAMES_PROGRAM: ReadonlySet<string> = new Set("rm unlink shred find git rsync busybox toybox".split(" "));
 /** Copies or links such a program by its bare name, so that another name deletes: `cd /bin; cp rm ~/q`. */
-function copiesNamed(text: string): boolean {
+function copiesNamed(text: string, rough: Commands): boolean {
   const plain = text.replaceAll(/["'\\]/g, "");
   const goes = [...plain.matchAll(GOES)].some(([, folder = ""]) => isOfPrograms(folder));
   if (!goes && !/\b(?:rm|unlink|shred)\b/.test(plain)) return false;
-  return roughCommands(text).some((words) => {
+  return rough.some((words) => {
     const at = words.findIndex((word) => isCopier(nameOf(word)));
     const operands = at === -1 ? [] : words.slice(at + 1).filter((word) => !word.startsWith("-"));
     if (goes) return operands.some((word) => NAMES_PROGRAM.has(nameOf(word)) || /[*?[{$`]/.test(word));
@@ -280,7 +286,10 @@ function runsItsInput(words: readonly string[]): boolean {
 }
 
 /** Whether a program gets commands as its input, and they delete many files or are not in the text. */
-function runsInput(text: string, commands: readonly (readonly string[])[], inputs: readonly string[]): boolean {
+function runsInput(
+  { text, commands, inputs }: { readonly text: string; readonly commands: Commands; readonly inputs: readonly string[] },
+  { believed }: Scope,
+): boolean {
   const bare = commands.filter((words) => {
     const shell = words.findIndex((word) => isShell(word));
     if (shell === -1 || (shell > 0 && (!PREFIXES.has(nameOf(words[0])) || nameOf(words[0]) === "xargs"))) return false;
@@ -294,7 +303,7 @@ function runsInput(text: string, commands: readonly (readonly string[])[], input
   const takes = commands.some(
     (words) => isShell(words[0]) || /^\.{1,2}\//.test(words[0] ?? "") || (runsAnother(words) && !NO_INPUT.has(nameOf(words[0]))),
   );
-  return takes && mentionsDeletion([text], { depth: 0, believed: believedIn(text) });
+  return takes && mentionsDeletion([text], { depth: 0, believed });
 }
 const PIPED = /\|&?\s*(?:(?:sudo|env|exec|command)\s+)?[\w./-]{0,40}sh(?=\s*(?:$|[\n;&|)<]|-))/;
 /** Variables whose values other programs run. */
@@ -312,7 +321,7 @@ const SHOWN: ReadonlySet<string> = new Set(["echo", "printf", "cat", "cd", "set"
 const isUnknown = ({ isUnknown, words }: ReadCommand): boolean => isUnknown && words[0] !== "[";
 
 /** The text of a complex command, cut where another command may begin. Quotes and backslashes are left out: any of them may be a spelling. */
-function roughCommands(text: string): readonly (readonly string[])[] {
+function roughCommands(text: string): Commands {
   return text
     .replaceAll(/\\\n/g, " ")
     .replaceAll(/["'\\]/g, "")

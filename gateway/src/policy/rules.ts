@@ -6,8 +6,8 @@ import type { ApprovalCondition, ApprovalDecision, ApprovalRule } from "../../..
 import type { PolicyCall } from "../ports/policy.ts";
 import { foldedPath, isPathName, normalPath } from "./paths.ts";
 import { compileRegex, MAX_SEARCHED_CHARS, type Regex, type RegexEngine } from "./regex.ts";
-import { readShell } from "./shell.ts";
 import { isPlain } from "./programs.ts";
+import { readShell } from "./shell.ts";
 import { hasKnownArguments, runsAnother } from "./wrappers.ts";
 
 export type Match = "yes" | "no" | "unsure";
@@ -25,6 +25,8 @@ export interface CompiledCondition {
   readonly value: unknown;
   /** Of a condition on `command`: the words to compare. */
   readonly vector: readonly string[] | undefined;
+  /** The words by which a command begins that another one may run. Empty: the condition does not name one. */
+  readonly named: readonly string[];
   /** Absent for other operators, and for a pattern that is not valid. */
   readonly regex: Regex | undefined;
 }
@@ -50,11 +52,15 @@ export const compileRules = (rules: readonly ApprovalRule[], engine: RegexEngine
   }));
 function compileCondition({ path, op, value, flags }: ApprovalCondition, engine: RegexEngine): CompiledCondition {
   const compiled = op === "regex" ? compileRegex(engine, value, flags) : undefined;
+  const vector = path === COMMAND ? vectorOf(op, value) : undefined;
+  const isBeginning = path === COMMAND && (op === "startsWith" || op === "equals");
+  const named = vector ?? (typeof value === "string" ? value.trim().split(/\s+/) : []);
   return {
     path: path.split("."),
     op,
     value,
-    vector: path === COMMAND ? vectorOf(op, value) : undefined,
+    vector,
+    named: isBeginning ? named.filter((word) => word !== "") : [],
     regex: compiled?.ok === true ? compiled.regex : undefined,
   };
 }
@@ -96,22 +102,38 @@ const namesRest = (when: CompiledRule["when"], args: PolicyCall["args"]): boolea
   );
 const isWorkspace = (folder: unknown): boolean => folder === "" || folder === "." || folder === "./";
 
-function matchCommand({ op, value, vector, regex }: CompiledCondition, unit: ShellUnit, allows: boolean): Match {
-  const { words, text } = unit;
+/** What every rule asks about a command. */
+interface Facts {
+  /** `/bin/rm` is `rm`. */
+  readonly bare: readonly string[];
+  /** Most often they are the same text, and a pattern takes its time. */
+  readonly texts: readonly string[];
+  /** It runs another command. */
+  readonly runs: boolean;
+  /** It only reads and prints. */
+  readonly isPrinter: boolean;
+}
+const known = new WeakMap<ShellUnit, Facts>();
+function factsOf(unit: ShellUnit): Facts {
+  const found = known.get(unit);
+  if (found !== undefined) return found;
+  const { words = [], text } = unit;
+  const [program, ...rest] = words;
+  const bare = program === undefined ? [] : [nameIn(program), ...rest];
+  const texts = unit.words === undefined ? [text] : [...new Set([text, words.join(" "), bare.join(" ")])];
+  const facts = { bare, texts, runs: runsAnother(words), isPrinter: isPlain(words) };
+  known.set(unit, facts);
+  return facts;
+}
+function matchCommand({ op, value, vector, named, regex }: CompiledCondition, unit: ShellUnit, allows: boolean): Match {
+  const { words } = unit;
   if (allows) return op === "equals" && vector !== undefined && words !== undefined && isEqual(words, vector) ? "yes" : "no";
-  const otherwise =
-    words === undefined || runsAnother(words) || mayRun(words, op, vector ?? (typeof value === "string" ? value.trim().split(/\s+/) : []))
-      ? "unsure"
-      : "no";
-  // `/bin/rm` is `rm`.
-  const [name = "", ...rest] = words ?? [];
-  const bare = [name.slice(name.lastIndexOf("/") + 1), ...rest];
+  const { bare, texts, runs, isPrinter } = factsOf(unit);
+  const otherwise = words === undefined || runs || (!isPrinter && mayRun(words, named)) ? "unsure" : "no";
   if (vector !== undefined) {
     const fits = (given: readonly string[]): boolean => isEqual(op === "equals" ? given : given.slice(0, vector.length), vector);
     return words !== undefined && (fits(words) || fits(bare)) ? "yes" : otherwise;
   }
-  // Most often they are the same text, and a pattern takes its time.
-  const texts = words === undefined ? [text] : [...new Set([text, words.join(" "), bare.join(" ")])];
   if (op === "regex" && (regex === undefined || texts.some((given) => given.length > MAX_SEARCHED_CHARS))) return "unsure";
   return texts.some((given) => holds(op, given, value, regex)) ? "yes" : otherwise;
 }
@@ -120,12 +142,12 @@ function matchCommand({ op, value, vector, regex }: CompiledCondition, unit: She
  * Whether a later word begins what a rule names, or a text among the words does: a program that no list knows may run it. Those that only read
  * and print run nothing.
  */
-function mayRun(words: readonly string[], op: ApprovalCondition["op"], wanted: readonly string[]): boolean {
-  const [program = "", ...args] = words;
-  if ((op !== "startsWith" && op !== "equals") || wanted.length === 0 || isPlain(words)) return false;
-  const isNamed = (given: readonly string[], at: number): boolean =>
-    wanted.every((word, index) => (index === 0 ? nameIn(given[at]) === nameIn(word) : given[at + index] === word));
-  const isIn = (given: readonly string[]): boolean => given.some((_, at) => isNamed(given, at));
+function mayRun([program = "", ...args]: readonly string[], named: readonly string[]): boolean {
+  const [first, ...others] = named;
+  if (first === undefined) return false;
+  const wanted = nameIn(first);
+  const isIn = (given: readonly string[]): boolean =>
+    given.some((word, at) => nameIn(word) === wanted && others.every((other, index) => given[at + 1 + index] === other));
   return isIn(args) || (!hasKnownArguments(program) && args.some((text) => /\s/.test(text) && isIn(text.split(/[\s;&|()"'`]+/))));
 }
 const nameIn = (program = ""): string => program.slice(program.lastIndexOf("/") + 1);
