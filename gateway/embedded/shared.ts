@@ -8,6 +8,7 @@
 import { conditionsHold } from "./conditions.ts";
 import { hashBytes, streamVerified, verified, wantedOf } from "./hashes.ts";
 import { Queues } from "./queues.ts";
+import { RangeReader } from "./range-reader.ts";
 import type { Row, Rows } from "./rows.ts";
 import type { Store } from "./store.ts";
 import { BUFFER_BYTES, CODE, R2Failure, readExactly, type Checksums, type PutRequest } from "./wire.ts";
@@ -21,6 +22,7 @@ export class SharedObjects implements Store {
   readonly #unused: Unused;
   readonly #service: Fetcher;
   readonly #queues = new Queues();
+  readonly #ranges = new RangeReader((version) => this.#file(version));
   readonly #storage: DurableObjectStorage;
 
   constructor(rows: Rows, storage: DurableObjectStorage, service: Fetcher) {
@@ -51,14 +53,15 @@ export class SharedObjects implements Store {
       await this.#clean();
     });
   }
-  async open(row: Row, range?: { offset: number; length: number }): Promise<ReadableStream<Uint8Array> | null> {
-    const response = await this.#service.fetch(urlOf(row.version));
-    if (!response.ok || response.body === null) {
-      await response.body?.cancel();
-      if (response.status === 404) return null;
-      throw new Error(`the bucket answered ${response.status} to a read`);
-    }
-    return range === undefined ? response.body : response.body.pipeThrough(part(range));
+  open(row: Row, range?: { offset: number; length: number }): Promise<ReadableStream<Uint8Array> | null> {
+    return range === undefined ? this.#file(row.version) : this.#ranges.read(row.version, range);
+  }
+  async #file(version: string): Promise<ReadableStream<Uint8Array> | null> {
+    const response = await this.#service.fetch(urlOf(version));
+    if (response.ok && response.body !== null) return response.body;
+    await response.body?.cancel();
+    if (response.status === 404) return null;
+    throw new Error(`the bucket answered ${response.status} to a read`);
   }
   async *keys(prefix: string, after: string): AsyncGenerator<{ readonly key: string }, void, string | undefined> {
     let from = after;
@@ -157,16 +160,3 @@ class Unused {
 }
 
 const urlOf = (version: string): string => `http://bucket/${version}`;
-
-/** The bytes of a range; the rest is read and dropped. */
-function part({ offset, length }: { offset: number; length: number }): TransformStream<Uint8Array, Uint8Array> {
-  let at = 0;
-  return new TransformStream({
-    transform(chunk, controller) {
-      const piece = chunk.subarray(Math.max(0, offset - at), Math.max(0, offset + length - at));
-      at += chunk.length;
-      if (piece.length > 0) controller.enqueue(piece);
-      if (at >= offset + length) controller.terminate();
-    },
-  });
-}
