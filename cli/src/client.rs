@@ -28,7 +28,7 @@ impl Account {
         let url = find_url(global, config)?;
         let token = given(global.token.as_deref()).or_else(|| config.get(Key::Token));
         let Some(token) = token else {
-            return Err(no_token());
+            return Err(no_token(&url, config));
         };
         Key::Token.check(token)?;
         Ok(Self {
@@ -109,7 +109,14 @@ pub fn present_url(layout: &Layout) -> Option<String> {
     }
 }
 
-fn no_token() -> Failure {
+fn no_token(url: &str, config: &Config) -> Failure {
+    if config.get(Key::NodeToken).is_some() && !is_here(url) {
+        return Failure::new(
+            Exit::Auth,
+            format!("This machine is only a node of {url}, and has no token for people."),
+            "To use the gateway from here, run `gsv invite client` on its machine, and then `gsv join CODE` here.",
+        );
+    }
     Failure::new(
         Exit::Auth,
         "No token for the gateway is set.",

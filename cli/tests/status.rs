@@ -8,6 +8,7 @@
 
 mod common;
 
+use common::Home;
 use common::channels::overview;
 use common::fake_gateway::{Connection, FakeGateway, TOKEN};
 use common::play::{Play, asked, played, played_all, played_in, serve};
@@ -288,5 +289,17 @@ fn sc9_an_empty_message_of_a_job_is_refused_before_the_gateway_is_asked() {
     ] {
         let run = home.gsv(args.iter().copied()).failed(2);
         assert!(run.stderr.contains("The message is empty"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_machine_that_is_only_a_node_says_so_and_starts_no_gateway() {
+    let home = Home::new();
+    home.write_config("url = \"wss://gsv.example:1\"\n\n[node]\nid = \"desk\"\ntoken = \"node-token-of-the-test\"\n");
+    for command in [["status"].as_slice(), &["sessions", "list"]] {
+        let run = home.gsv(command).failed(3);
+        assert!(run.stderr.contains("only a node of wss://gsv.example:1"), "{run:?}");
+        assert!(run.stderr.contains("gsv invite client"), "{run:?}");
+        assert!(!run.stderr.contains("gsv up"), "{run:?}");
     }
 }

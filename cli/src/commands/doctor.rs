@@ -352,7 +352,7 @@ async fn check_model(report: &mut Report, client: &Client, offline: bool) {
     let text = |pointer: &str| config.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let (provider, id) = (text("/model/provider"), text("/model/id"));
     if provider == "demo" {
-        let next = "It follows only a few phrases. Set a real one: `gsv config set model '{\"provider\": \"anthropic\", \"id\": \"claude-sonnet-4-5\"}'` and `gsv config set apiKeys.anthropic -`.";
+        let next = "It follows only a few phrases. `gsv setup` sets a real one: it asks for provider, key and model, and tests them.";
         report.warn("model", "the built-in demo model", next);
     } else if offline {
         check_settings(report, client, provider, id, config.pointer("/model/baseUrl").is_some()).await;

@@ -40,7 +40,7 @@ pub async fn list(context: &Context, args: args::MemoryList) -> Outcome {
             print(out, memory);
         }
         match page.memories.last() {
-            None => out.aside("The agent has no long-term memories."),
+            None => out.aside(&format!("The agent has no long-term memories. {OTHERS}")),
             Some(last) if page.more => {
                 out.aside(&format!("More: gsv memory list --before {}{agent}", visible(&last.id)));
             }
@@ -58,6 +58,10 @@ pub async fn list(context: &Context, args: args::MemoryList) -> Outcome {
     show.await
 }
 
+/// Where else an agent keeps what it should remember.
+const OTHERS: &str =
+    "What it has noted in its files is in MEMORY.md: `gsv workspace cat MEMORY.md`, `gsv search WORDS`.";
+
 pub async fn search(context: &Context, args: args::MemorySearch) -> Outcome {
     let params = MemorySearchParams {
         query: args.query.join(" "),
@@ -70,7 +74,7 @@ pub async fn search(context: &Context, args: args::MemorySearch) -> Outcome {
             print(out, &hit.memory);
         }
         if found.memories.is_empty() {
-            out.aside("Nothing was found.");
+            out.aside(&format!("Nothing was found. {OTHERS}"));
         }
         for note in &found.notes {
             out.warn(&clean(note));

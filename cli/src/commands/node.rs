@@ -196,6 +196,10 @@ pub fn workspace_of(state_dir: &Path) -> Option<PathBuf> {
 
 /// `gsv node --id` with this machine's name, as a part of hints.
 pub fn start_command() -> String {
+    // It is known under this name already.
+    if Config::load().is_ok_and(|config| config.get(Key::NodeId).is_some()) {
+        return "gsv node".to_owned();
+    }
     format!("gsv node --id {}", host_name().as_deref().unwrap_or("laptop"))
 }
 
@@ -250,27 +254,37 @@ impl Signals {
     }
 }
 
-/// The current folder, or `~/gsv` where the current one contains GSV's own folders: a home folder does.
+/// The current folder, or `~/gsv` where the current one is or contains the home folder or GSV's own folders.
 fn default_workspace(out: Output, private: &[PathBuf]) -> Outcome<PathBuf> {
     let here = workspace(None)?;
-    if check_workspace(&here, private).is_ok() {
+    let home = paths::home()?;
+    let home = fs::canonicalize(&home).unwrap_or(home);
+    let Some(why) = no_default(&here, &home, private) else {
         out.note(&format!(
             "The agent works in {}, the current folder. Choose another one with --workspace DIR.",
             here.display()
         ));
         return Ok(here);
-    }
+    };
     let dir = paths::home()?.join("gsv");
     fs::create_dir_all(&dir).or_fail(
         format_args!("make the folder {}", dir.display()),
         "Name a folder for the agent's work: `gsv node --workspace DIR`.",
     )?;
     out.note(&format!(
-        "The agent works in {}, because {} has GSV's own files. Choose another folder with --workspace DIR.",
+        "The agent works in {}, because {} {why}. Choose another folder with --workspace DIR.",
         dir.display(),
         here.display()
     ));
     workspace(Some(dir))
+}
+
+/// Why an agent does not work in this folder unless it is named.
+fn no_default(here: &Path, home: &Path, private: &[PathBuf]) -> Option<&'static str> {
+    if home.starts_with(here) {
+        return Some("is or has your home folder");
+    }
+    check_workspace(here, private).is_err().then_some("has GSV's own files")
 }
 
 pub fn workspace(given: Option<PathBuf>) -> Outcome<PathBuf> {
@@ -281,5 +295,20 @@ pub fn workspace(given: Option<PathBuf>) -> Outcome<PathBuf> {
         Ok(dir)
     } else {
         Err(Failure::usage(format!("{} is not a folder.", dir.display()), next))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f19_no_agent_works_in_a_home_folder_that_was_not_named() {
+        let why = |here: &str| no_default(Path::new(here), Path::new("/home/ann"), &["/srv/gsv".into()]);
+        assert_eq!(why("/home/ann"), Some("is or has your home folder"));
+        assert_eq!(why("/home"), Some("is or has your home folder"));
+        assert_eq!(why("/"), Some("is or has your home folder"));
+        assert_eq!(why("/srv"), Some("has GSV's own files"));
+        assert_eq!(why("/home/ann/work"), None);
     }
 }

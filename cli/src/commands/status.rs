@@ -25,7 +25,8 @@ use super::session_view::{run_state, waits_for};
 use super::stop;
 use super::{service, service_gateway};
 use crate::clean::{one_line, visible};
-use crate::client::{Account, Client};
+use crate::client::{Account, Client, find_url};
+use crate::config::Config;
 use crate::embedded::health::{self, Health, Unhealthy};
 use crate::embedded::layout::Layout;
 use crate::exit::{Failure, Outcome};
@@ -74,7 +75,10 @@ pub async fn run(context: &Context) -> Outcome {
     let layout = Layout::find()?;
     let local = Local::look(&layout);
     let account = context.account();
-    let url = account.as_ref().map(|account| account.url.clone()).ok();
+    // Known also without a token, as on a machine that is only a node of another one's gateway.
+    let url = Config::load()
+        .and_then(|config| find_url(&context.global, &config))
+        .ok();
     let here = url.as_deref().is_none_or(|url| local.is_at(&layout, url));
     let health = match &local {
         Local::Running(state) | Local::Orphaned(state) if here => {

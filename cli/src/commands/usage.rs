@@ -23,7 +23,9 @@ fn print(out: Output, by: UsageBy, result: &UsageGetResult) {
         from, today, time_zone, ..
     } = result;
     if result.rows.is_empty() {
-        out.note(&format!("No model was called from {from} to {today} ({time_zone})."));
+        out.note(&format!(
+            "No model was called from {from} to {today} ({time_zone}). The demo model is not counted."
+        ));
     } else {
         let total = UsageRow {
             key: "total".to_owned(),

@@ -259,7 +259,7 @@ fn announce(reporter: &Reporter, config: &NodeConfig, level: Option<&sandbox::Le
         ),
         (None, Some(why)) => reporter.report(
             Level::Warn,
-            &format!("Commands run without a sandbox, so the gateway asks about each: {why}"),
+            &format!("Commands run without a sandbox, so the gateway asks about each that may change something: {why}"),
         ),
         (None, None) => reporter.log.write(Level::Info, "commands run without a sandbox", &[]),
     }

@@ -65,7 +65,7 @@ export function refusalOf(
   const named = kinds.length === 1 ? least : `${kinds.slice(0, -1).join(", ")} or ${kinds.at(-1)}`;
   return {
     message: `${who} may not call ${method}: that takes ${withArticle(named).toLowerCase()} token.`,
-    hint: `Make one with an admin token: \`gsv token create --scope ${least}\`.`,
+    hint: `Run the command on the gateway's machine, or make such a token there (\`gsv token create --scope ${least}\`) and store it here: \`gsv local-config set token -\`.`,
   };
 }
 /** The kinds for clients, the one with the least access first. */
