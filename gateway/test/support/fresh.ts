@@ -2,7 +2,8 @@
  * Before each test file: what the file before it has stored and replaced is gone. The files of one worker share its runtime, because each
  * start of one costs seconds.
  */
-import { reset } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { listDurableObjectIds, reset, runInDurableObject } from "cloudflare:test";
 import { beforeAll, vi } from "vitest";
 import { instance, newInstance } from "../../src/app/instance.ts";
 
@@ -10,5 +11,15 @@ beforeAll(async () => {
   vi.restoreAllMocks();
   vi.useRealTimers();
   await reset();
+  await removeSleeping();
   Object.assign(instance, newInstance());
 });
+/** `reset` leaves the rows of an object that a test has aborted and that was not used since. */
+async function removeSleeping(): Promise<void> {
+  await Promise.all([empty(env.GATEWAY), empty(env.SESSION), empty(env.SEARCH), empty(env.JOB)]);
+  await reset();
+}
+async function empty<T extends Rpc.DurableObjectBranded | undefined>(namespace: DurableObjectNamespace<T>): Promise<void> {
+  for (const id of await listDurableObjectIds(namespace))
+    await runInDurableObject(namespace.get(id), (_object, { storage }) => storage.deleteAll());
+}
