@@ -84,11 +84,11 @@ test("a refusal names the kinds of tokens that may call the method, and how to m
   };
   expect(await refusal("client-ro", "chat.send")).toEqual([
     "A client-ro token may not call chat.send: that takes a client or admin token.",
-    "Make one with an admin token: `gsv token create --scope client`.",
+    "Run the command on the gateway's machine, or make such a token there (`gsv token create --scope client`) and store it here: `gsv local-config set token -`.",
   ]);
   expect(await refusal("client", "config.set")).toEqual([
     "A client token may not call config.set: that takes an admin token.",
-    "Make one with an admin token: `gsv token create --scope admin`.",
+    "Run the command on the gateway's machine, or make such a token there (`gsv token create --scope admin`) and store it here: `gsv local-config set token -`.",
   ]);
   expect((await refusal("node", "sessions.list"))[0]).toBe(
     "A node may not call sessions.list: that takes a client-ro, client or admin token.",
