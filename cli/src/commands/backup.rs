@@ -213,9 +213,10 @@ fn report_restored(out: Output, home: &Path, restored: &Restored) -> Outcome {
     };
     let layout = Layout { home: target.clone() };
     let port = last_port(&layout).unwrap_or(DEFAULT_PORT);
-    let port = match ports::is_free(port) {
-        true => String::new(),
-        false => format!(" --port {}", ports::free_beside(port)),
+    let port = if ports::is_free(port) {
+        String::new()
+    } else {
+        format!(" --port {}", ports::free_beside(port))
     };
     out.note(&format!("Start the gateway with: {prefix}gsv up{port}"));
     if *starts_stopped {

@@ -117,7 +117,9 @@ async fn start_channels(context: &Context) -> Outcome {
         start_stopped::set(&layout)?;
     }
     if let Reload::Done { warnings, .. } = reloaded? {
-        warnings.iter().for_each(|warning| context.out.warn(warning));
+        for warning in &warnings {
+            context.out.warn(warning);
+        }
     }
     Ok(())
 }
