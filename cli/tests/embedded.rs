@@ -220,6 +220,92 @@ fn a_gateway_takes_back_the_local_config_that_another_state_folder_has_taken() {
     assert_eq!(login(), first);
 }
 
+/// The url and the token of the local config.
+fn login(gateway: &Embedded) -> (String, String) {
+    let get = |key| gateway.gsv(&["local-config", "get", key]).ok().stdout.trim().to_owned();
+    let text = fs::read_to_string(gateway.home.config_file()).unwrap();
+    let token = text.lines().find(|line| line.starts_with("token")).unwrap();
+    (get("url"), token.to_owned())
+}
+
+#[test]
+fn bk25_a_gateway_takes_back_its_login_after_two_others_had_the_local_config() {
+    let gateway = Embedded::new();
+    gateway.up().ok();
+    let first = login(&gateway);
+    let other = |name: &str, args: &[&str]| {
+        let mut command = gateway.command();
+        command.args(args).env("GSV_HOME", gateway.home.root().join(name));
+        finish(start(&mut command)).ok()
+    };
+    let look_at = |name: &str| {
+        other(name, &["up", "--port", &free_port().to_string()]);
+        let taken = login(&gateway);
+        other(name, &["down"]);
+        taken
+    };
+    let (a, b) = (look_at("a"), look_at("b"));
+    assert!(a != b && a != first && b != first);
+    // While the own gateway runs.
+    let back = gateway.gsv(&["up"]).ok();
+    assert!(back.stderr.contains("Address and token are stored"), "{back:?}");
+    assert_eq!(login(&gateway), first);
+    // At its next start.
+    assert_eq!(look_at("a").1, a.1);
+    assert_eq!(look_at("b").1, b.1);
+    gateway.gsv(&["down"]).ok();
+    gateway.gsv(&["up"]).ok();
+    assert_eq!(login(&gateway), first);
+}
+
+#[test]
+fn bk25_a_token_of_another_gateway_never_gets_this_ones_address() {
+    let gateway = Embedded::new();
+    gateway.up().ok();
+    let first = login(&gateway);
+    let other = |args: &[&str]| {
+        let mut command = gateway.command();
+        command.args(args).env("GSV_HOME", gateway.home.root().join("other"));
+        finish(start(&mut command)).ok()
+    };
+    other(&["up", "--port", &free_port().to_string()]);
+    let theirs = login(&gateway);
+    assert_ne!(theirs, first);
+    other(&["down"]);
+    let files = ["logins.json", "config.toml.old"];
+    for file in files {
+        let path = gateway.home.config_file().with_file_name(file);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains("gsv_admin_"), "{file}");
+        fs::remove_file(path).unwrap();
+    }
+    // Nothing is known about this gateway's token any more.
+    let run = gateway.gsv(&["up"]).ok();
+    assert!(run.stderr.contains("gsv up --new-token"), "{run:?}");
+    assert_eq!(login(&gateway), theirs);
+}
+
+#[test]
+fn bk24_a_port_that_another_gateway_of_this_machine_has_is_reported_with_its_state_folder() {
+    let gateway = Embedded::new();
+    gateway.up().ok();
+    let other = gateway.home.root().join("other");
+    let mut command = gateway.command();
+    command
+        .args(["up", "--port", &gateway.port.to_string()])
+        .env("GSV_HOME", &other);
+    let run = finish(start(&mut command)).failed(1);
+    let home = gateway.home.state();
+    let port = gateway.port;
+    let expected = format!("Port {port} is in use by the gateway of {}.", home.display());
+    assert!(run.stderr.contains(&expected), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("gsv down") && run.stderr.contains("gsv up --port"),
+        "{}",
+        run.stderr
+    );
+}
+
 #[test]
 fn p12_a_killed_workerd_is_restarted_with_its_state() {
     let gateway = Embedded::new();

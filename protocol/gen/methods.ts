@@ -274,7 +274,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "aee949b814fba38b";
+export const PROTOCOL_FINGERPRINT = "a68cf3b6ddd37453";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -567,7 +567,7 @@ export const METHODS = {
     callers: ["client"],
     scope: "chat",
     audit: "none",
-    errors: ["session.bad_key"],
+    errors: ["session.bad_key", "session.not_found"],
     deferred: false,
     idempotent: true,
   },

@@ -97,7 +97,7 @@ method("chat.abort", {
   callers: ["client"],
   scope: "chat",
   audit: "none",
-  errors: ["session.bad_key"],
+  errors: ["session.bad_key", "session.not_found"],
   idempotent: true,
 });
 

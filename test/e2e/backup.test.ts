@@ -209,6 +209,80 @@ describe("the secrets of a backup", () => {
   });
 });
 
+describe("a copy that is restored beside its gateway", () => {
+  const machine = new Machine();
+  const file = join(machine.folder, "gsv.backup");
+  const copy = join(machine.folder, "copy");
+  const there = (...args: string[]): Promise<Ran> => machine.gsv(args, { env: { ...ENV, GSV_HOME: copy } });
+  const config = (): string => readFileSync(join(copy, "gateway", "config.capnp"), "utf8");
+  before(async () => {
+    await machine.usePort();
+    const channels = { version: 1, channels: { example: { enabled: true } } };
+    writeFileSync(join(machine.home, "gateway", "channels.json"), JSON.stringify(channels), { mode: 0o600 });
+    await machine.up();
+    await machine.ok("chat", "say it is kept");
+    await done(machine, "backup", file);
+  });
+  after(async () => {
+    await there("down");
+    await machine.end();
+  });
+
+  it("[BK23] [BK24] it starts stopped on a free port, and no channel runs", async () => {
+    const { stderr } = await done(machine, "restore", file, "--into", copy);
+    assert.match(stderr, /It starts stopped, so that nothing is done twice[\s\S]*gsv resume/);
+    const port = /GSV_HOME=.+ gsv up --port (\d+)/.exec(stderr)?.[1];
+    assert(port !== undefined && port !== String(machine.port), stderr);
+    const taken = await there("up");
+    assert.equal(taken.code, 1);
+    assert.ok(taken.stderr.includes(`in use by the gateway of ${machine.home}.`), taken.stderr);
+    const up = await there("up", "--port", port);
+    assert.deepEqual([up.code, /a restored copy, so nothing runs by itself/.test(up.stderr)], [0, true], up.stderr);
+    assert.match((await there("status")).stdout, /stopped since/);
+    assert.doesNotMatch(config(), /channel-example/);
+    const held = await there("chat", "say it waited");
+    assert.deepEqual([held.code, /GSV is stopped/.test(held.stderr)], [4, true], held.stderr);
+  });
+
+  it("[BK25] the own gateway, which still runs, takes its login back", async () => {
+    const back = await machine.gsv(["up"]);
+    assert.match(back.stderr, /already running[\s\S]*Address and token are stored/);
+    assert.match(await machine.ok("chat", "say own"), /own/);
+    assert.doesNotMatch(await machine.ok("status"), /stopped since/);
+    const other = await there("resume");
+    assert.deepEqual([other.code, /the local config is for the gateway at[\s\S]*gsv up/.test(other.stderr)], [1, true], other.stderr);
+  });
+
+  it("[BK25] a token that the gateway rejects is replaced by the one that it had", async () => {
+    const own = machine.token;
+    await machine.ok("local-config", "set", "token", `${own.slice(0, -1)}${own.endsWith("0") ? "1" : "0"}`);
+    assert.equal((await machine.gsv(["session", "list"])).code, 3);
+    assert.match((await machine.gsv(["up"])).stderr, /Address and token are stored/);
+    assert.equal(machine.token, own);
+  });
+
+  it("[ST10] the stop of a conversation that does not exist is an error, and names the one that is meant", async () => {
+    const stop = async (name: string): Promise<Ran> => machine.gsv(["stop", name]);
+    const unknown = await stop("nothing");
+    assert.deepEqual([unknown.code, /There is no session .*nothing/.test(unknown.stderr)], [1, true], unknown.stderr);
+    assert.match((await stop("ain")).stderr, /Did you mean agent:main:cli:dm:main\?/);
+    assert.match((await machine.gsv(["stop"])).stderr, /Nothing was running/);
+  });
+
+  it("[BK23] a resume starts its channels and answers what waited", async () => {
+    assert.equal((await there("up")).code, 0);
+    const resumed = await there("resume");
+    assert.deepEqual([resumed.code, /GSV goes on/.test(resumed.stderr)], [0, true], resumed.stderr);
+    assert.match(config(), /channel-example/);
+    assert.doesNotMatch(config(), /START_STOPPED/);
+    await until("what waited is answered", async () => /^.*it waited/m.test((await there("session", "preview")).stdout));
+    assert.match((await there("chat", "say it acts")).stdout, /it acts/);
+    await there("down");
+    assert.equal((await there("up")).code, 0);
+    assert.doesNotMatch((await there("status")).stdout, /stopped since/);
+  });
+});
+
 function shown(content: unknown): string {
   if (typeof content === "string") return content;
   return (content as { text?: string }[]).map(({ text }) => text ?? "").join("");

@@ -92,7 +92,7 @@ pub struct BackupVerify {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The whole backup is checked before anything is replaced. The gateway must not be running with that state: stop it with `gsv down`. Exit status: as for `gsv backup verify`."
+    after_help = "The whole backup is checked before anything is replaced. The gateway must not be running with that state: stop it with `gsv down`. A state that is restored beside that of this machine's gateway starts stopped: `gsv resume` lets it act. Exit status: as for `gsv backup verify`."
 )]
 pub struct Restore {
     /// Backup to restore

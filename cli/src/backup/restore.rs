@@ -13,9 +13,10 @@ use super::scratch::free;
 use super::secrets::{self, Installed};
 use super::{content, databases, go_on};
 use crate::embedded::layout::Layout;
+use crate::embedded::listen::Listen;
 use crate::embedded::lock::{self, Lock};
 use crate::embedded::state::{Found, PATIENCE, State};
-use crate::embedded::{home_lock, record, sealing_key};
+use crate::embedded::{home_lock, record, sealing_key, start_stopped};
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::paths::shell;
 use crate::units::bytes;
@@ -30,6 +31,8 @@ pub struct Request<'a> {
     pub passphrase: &'a str,
     pub target: &'a Path,
     pub replace: bool,
+    /// Another folder than that of this machine's gateway: the restored gateway must not act beside it.
+    pub is_copy: bool,
 }
 
 #[derive(Debug)]
@@ -43,6 +46,9 @@ pub struct Restored {
     pub opens_secrets: bool,
     /// Old states of restores that were killed.
     pub healed: Vec<PathBuf>,
+    pub starts_stopped: bool,
+    /// Where this machine's gateway listens for other machines, which stays.
+    pub listen: Option<Listen>,
 }
 
 pub fn restore(request: &Request) -> Outcome<Restored> {
@@ -91,6 +97,20 @@ fn restore_and(request: &Request, built: impl FnOnce()) -> Outcome<Restored> {
     let installed = secrets::install(&new)?;
     let layout = Layout { home: new };
     layout.ensure()?;
+    let listen = if has_files {
+        carry_listening(&old, &layout)?
+    } else {
+        None
+    };
+    // Before the state gets its name. A copy that was let go stays so when another state takes its place.
+    let starts_stopped = if has_files {
+        start_stopped::is_set(&old)
+    } else {
+        request.is_copy
+    };
+    if starts_stopped {
+        start_stopped::set(&layout)?;
+    }
     let opens_secrets = sealing_key::opens(&layout)?;
     built();
     // A gateway's folder may have been made meanwhile, and a node of an earlier version does not take the lock of the nodes.
@@ -108,6 +128,8 @@ fn restore_and(request: &Request, built: impl FnOnce()) -> Outcome<Restored> {
         installed,
         opens_secrets,
         healed,
+        starts_stopped,
+        listen,
     })
 }
 
@@ -237,6 +259,23 @@ fn carry_over(old: &Path, new: &Path) -> Outcome {
     Ok(())
 }
 
+/// The address for other machines belongs to this machine, and so does the certificate that they know (rule BK22). Where it listens for
+/// none, a certificate of the backup stays.
+fn carry_listening(old: &Layout, new: &Layout) -> Outcome<Option<Listen>> {
+    let copy = |from: PathBuf, to: PathBuf| match fs::copy(&from, &to) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).or_fail(format_args!("copy {}", from.display()), NEXT)
+        }
+        _ => Ok(()),
+    };
+    copy(old.listen(), new.listen())?;
+    if new.listen().exists() || !new.certificate().exists() {
+        copy(old.certificate(), new.certificate())?;
+    }
+    // The next start says what is wrong with one that can't be read.
+    Ok(Listen::read(new).unwrap_or(None))
+}
+
 /// Links and special files stay behind, in the old state.
 fn copy_tree(from: &Path, to: &Path, depth: usize) -> io::Result<()> {
     let kind = fs::symlink_metadata(from)?.file_type();
@@ -260,6 +299,7 @@ mod tests {
     use super::*;
     use crate::backup::make;
     use crate::backup::schedule::{self, Kept, Record, Schedule};
+    use std::os::unix::fs::PermissionsExt;
 
     const PASSPHRASE: &str = "five words of a passphrase";
 
@@ -287,6 +327,7 @@ mod tests {
             passphrase: PASSPHRASE,
             target: home,
             replace: true,
+            is_copy: false,
         };
         restore_and(&request, built)
     }
@@ -322,6 +363,63 @@ mod tests {
         replace(&home, &file, || refused = home_lock::share(&home).is_err()).unwrap();
         assert!(refused);
         home_lock::share(&home).unwrap();
+    }
+
+    #[test]
+    fn bk22_a_restore_keeps_the_address_for_other_machines_and_the_certificate_that_they_know() {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, file) = backed_up(dir.path());
+        let layout = Layout { home: home.clone() };
+        let address = "0.0.0.0:8788";
+        fs::write(layout.listen(), format!("{{\"address\":\"{address}\"}}")).unwrap();
+        fs::write(layout.certificate(), "of this machine").unwrap();
+        for path in [layout.listen(), layout.certificate()] {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        let restored = replace(&home, &file, || {}).unwrap();
+        let listen = restored.listen.unwrap();
+        assert_eq!(listen.address.to_string(), address);
+        assert_eq!(Listen::read(&layout).unwrap(), Some(listen));
+        assert_eq!(fs::read_to_string(layout.certificate()).unwrap(), "of this machine");
+        let mode = fs::metadata(layout.certificate()).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600);
+    }
+
+    #[test]
+    fn bk23_a_copy_is_marked_before_it_gets_its_name_and_a_state_that_replaces_another_is_as_that_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, file) = backed_up(dir.path());
+        let copy = Layout {
+            home: dir.path().join("copy"),
+        };
+        let into = |replace, built: &dyn Fn()| {
+            let request = Request {
+                file: &file,
+                passphrase: PASSPHRASE,
+                target: &copy.home,
+                replace,
+                is_copy: true,
+            };
+            restore_and(&request, built).unwrap().starts_stopped
+        };
+        let marked = || {
+            let aside = fs::read_dir(dir.path()).unwrap().flatten().find_map(|entry| {
+                let new = entry.path().join("new");
+                new.is_dir().then_some(Layout { home: new })
+            });
+            assert!(start_stopped::is_set(&aside.unwrap()));
+        };
+        assert!(into(false, &marked));
+        let first = start_stopped::id(&copy).unwrap().unwrap();
+        assert!(into(true, &|| {}));
+        assert_ne!(start_stopped::id(&copy).unwrap().unwrap(), first);
+        // A file without content counts.
+        fs::write(copy.start_stopped(), "").unwrap();
+        assert!(start_stopped::id(&copy).unwrap().is_some());
+        start_stopped::remove(&copy).unwrap();
+        assert!(!into(true, &|| {}));
+        assert_eq!(start_stopped::id(&copy).unwrap(), None);
+        assert!(!replace(&home, &file, || {}).unwrap().starts_stopped);
     }
 
     #[test]
@@ -369,6 +467,7 @@ mod tests {
             passphrase: PASSPHRASE,
             target: &other.home,
             replace: false,
+            is_copy: true,
         };
         restore(&request).unwrap();
         assert_eq!(

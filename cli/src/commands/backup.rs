@@ -14,7 +14,8 @@ use crate::backup::restore::{self, Restored};
 use crate::backup::verify;
 use crate::clean::clean;
 use crate::embedded::layout::Layout;
-use crate::embedded::sealing_key;
+use crate::embedded::up::last_port;
+use crate::embedded::{DEFAULT_PORT, ports, sealing_key};
 use crate::exit::{Failure, Outcome};
 use crate::new_file;
 use crate::output::Output;
@@ -72,16 +73,24 @@ pub async fn restore(context: &Context, args: Restore) -> Outcome {
     let target = args.into.as_deref().map_or_else(|| Ok(home.clone()), absolute)?;
     let passphrase = passphrase(context.out, &args.passphrase)?;
     let (path, replace) = (file.clone(), args.replace);
+    let is_copy = !is_same(&home, &target);
     let restored = interruptible(move || {
         let request = restore::Request {
             file: &path,
             passphrase: &passphrase,
             target: &target,
             replace,
+            is_copy,
         };
         restore::restore(&request)
     });
     report_restored(context.out, &home, &restored.await?)
+}
+
+/// However their paths are written, and whether they exist.
+fn is_same(home: &Path, target: &Path) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    real(home) == real(target)
 }
 
 fn summary(file: &Path, size: u64, manifest: &Manifest) -> serde_json::Value {
@@ -151,10 +160,13 @@ fn report_restored(out: Output, home: &Path, restored: &Restored) -> Outcome {
         installed,
         opens_secrets,
         healed,
+        starts_stopped,
+        listen,
     } = restored;
     let document = json!({
         "home": target, "before": before, "madeAt": manifest.made_at, "hasSecrets": manifest.has_secrets,
         "files": manifest.files.len(), "opensSecrets": opens_secrets, "keysAdded": installed.keys, "tokenStored": installed.token,
+        "startsStopped": starts_stopped,
     });
     out.show(document, |_| out.line(&target.display().to_string()));
     for old in healed {
@@ -188,12 +200,29 @@ fn report_restored(out: Output, home: &Path, restored: &Restored) -> Outcome {
             clean(name)
         ));
     }
-    let same = std::fs::canonicalize(home).is_ok_and(|home| home == *target) || home == target;
-    let command = if same {
-        "gsv up".to_owned()
+    if let Some(listen) = listen {
+        out.note(&format!(
+            "It listens for other machines on {}, as before.",
+            listen.address
+        ));
+    }
+    let prefix = if is_same(home, target) {
+        String::new()
     } else {
-        format!("GSV_HOME={} gsv up", shell(target))
+        format!("GSV_HOME={} ", shell(target))
     };
-    out.note(&format!("Start the gateway with: {command}"));
+    let layout = Layout { home: target.clone() };
+    let port = last_port(&layout).unwrap_or(DEFAULT_PORT);
+    let port = if ports::is_free(port) {
+        String::new()
+    } else {
+        format!(" --port {}", ports::free_beside(port))
+    };
+    out.note(&format!("Start the gateway with: {prefix}gsv up{port}"));
+    if *starts_stopped {
+        out.note(&format!(
+            "It starts stopped, so that nothing is done twice: nothing runs by itself and no channel connects. To let it act, run `{prefix}gsv resume` after its start."
+        ));
+    }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use gsv_protocol::errors;
 use serde_json::json;
 
 use super::context::{Context, block_on};
@@ -10,10 +11,12 @@ use super::login_report::{TOKEN_LOST, report_listening, report_login};
 use super::service_gateway;
 use crate::args::{Place, Up};
 use crate::clean::clean;
+use crate::client::Account;
 use crate::embedded::cluster;
 use crate::embedded::layout::Layout;
 use crate::embedded::listen::{Listen, Wanted};
 use crate::embedded::log::Log;
+use crate::embedded::login;
 use crate::embedded::supervisor::{self, Mode};
 use crate::embedded::up::{self, Login, Preparation, Prepared, Request, Started};
 use crate::embedded::{DEFAULT_PORT, down, url};
@@ -40,7 +43,8 @@ pub fn up(context: &Context, args: &Up) -> Outcome {
         return serve(layout, &request);
     }
     let prepared = match up::prepare(&layout, &request)? {
-        Preparation::Running(started) => {
+        Preparation::Running(mut started) => {
+            prove(&layout, &mut started)?;
             report(out, &layout, &started);
             return Ok(());
         }
@@ -61,10 +65,32 @@ pub fn up(context: &Context, args: &Up) -> Outcome {
         }));
         return block_on(supervisor::run(layout, port, mode));
     }
-    let (started, note) = begin(out, &layout, prepared)?;
+    let (mut started, note) = begin(out, &layout, prepared)?;
+    prove(&layout, &mut started)?;
     report(out, &layout, &started);
     if let Some(note) = note {
         out.aside(note);
+    }
+    Ok(())
+}
+
+/// Whether the gateway takes the stored token, where only it knows that. One that it rejects is not its login (rule BK25).
+fn prove(layout: &Layout, started: &mut Started) -> Outcome {
+    let Some(token) = login::unproven(layout, started.port)? else {
+        return Ok(());
+    };
+    let url = url(started.port);
+    let mut is_rejected = false;
+    block_on(async {
+        match (Account { url, token }).connect().await {
+            Ok(client) => client.close().await,
+            // Any other failure says nothing about the token.
+            Err(failure) => is_rejected = failure.is(&errors::AUTH_REQUIRED),
+        }
+        Ok(())
+    })?;
+    if is_rejected {
+        started.login = login::rejected(layout, started.port)?;
     }
     Ok(())
 }
@@ -182,6 +208,7 @@ fn report(out: Output, layout: &Layout, started: &Started) {
             Login::TokenLost => out.warn(TOKEN_LOST),
             login => report_login(out, &url, login),
         }
+        started.warnings.iter().for_each(|warning| out.warn(warning));
         report_listening(out, started.listening.as_ref());
         report_cluster(out, started);
         return;

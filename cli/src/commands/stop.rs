@@ -1,31 +1,51 @@
 //! `gsv stop` and `gsv resume`: the run of one conversation, or everything.
 
-use gsv_protocol::NoParams;
 use gsv_protocol::methods::{ChatAbort, GatewayResume, GatewayStatus, GatewayStop};
 use gsv_protocol::types::{ChatAbortParams, ConnectResult, StopState};
+use gsv_protocol::{NoParams, errors};
+
+use serde_json::json;
+use tokio::task::spawn_blocking;
 
 use super::context::Context;
+use super::local::Local;
 use crate::args::Stop;
 use crate::client::Client;
-use crate::exit::Outcome;
+use crate::embedded::channels::{self, Reload};
+use crate::embedded::layout::Layout;
+use crate::embedded::start_stopped;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::paths::shell;
 use crate::units::time;
+
+const NOTHING: &str = "Nothing was running.";
 
 pub async fn stop(context: &Context, args: Stop) -> Outcome {
     if args.all {
         return everything(context).await;
     }
+    let is_named = args.session.is_some();
     let session_key = Context::session(args.session)?;
     let params = ChatAbortParams {
         session_key,
         run_id: None,
     };
-    context
+    let stopped = context
         .change::<ChatAbort>(params, |done| match (done.was_running, done.pending_tools_cancelled) {
-            (false, _) => "Nothing was running.".to_owned(),
+            (false, _) => NOTHING.to_owned(),
             (true, 0) => "Stopped.".to_owned(),
             (true, calls) => format!("Stopped, with {}.", counted(calls.into(), "tool call")),
         })
-        .await
+        .await;
+    match stopped {
+        // The usual conversation has had no message yet.
+        Err(failure) if !is_named && failure.is(&errors::SESSION_NOT_FOUND) => {
+            let result = json!({ "ok": true, "wasRunning": false, "pendingToolsCancelled": 0 });
+            context.out.done(&result, NOTHING);
+            Ok(())
+        }
+        stopped => stopped,
+    }
 }
 
 async fn everything(context: &Context) -> Outcome {
@@ -54,6 +74,7 @@ async fn everything(context: &Context) -> Outcome {
 }
 
 pub async fn resume(context: &Context) -> Outcome {
+    start_channels(context).await?;
     context
         .change::<GatewayResume>(NoParams {}, |done| match (done.was_stopped, done.sessions) {
             (false, _) => "Nothing was stopped.".to_owned(),
@@ -61,6 +82,46 @@ pub async fn resume(context: &Context) -> Outcome {
             (true, held) => format!("GSV goes on. Held until now: {}.", counted(held, "conversation")),
         })
         .await
+}
+
+/// Lets the channels of a restored copy run: before the resume, because what waits for them leaves with it (rule BK23).
+async fn start_channels(context: &Context) -> Outcome {
+    let layout = Layout::find()?;
+    if !start_stopped::is_set(&layout) {
+        return Ok(());
+    }
+    let url = context.account()?.url;
+    if !Local::look(&layout).is_at(&layout, &url) {
+        return Err(Failure::failed(
+            format!(
+                "{} has a restored copy, and the local config is for the gateway at {}, so nothing was resumed.",
+                layout.home.display(),
+                url.split('#').next().unwrap_or_default()
+            ),
+            format!(
+                "Start the copy, which stores its address: `GSV_HOME={} gsv up`. Then run the command again.",
+                shell(&layout.home)
+            ),
+        ));
+    }
+    // Only who may operate this gateway changes it.
+    context.ask::<GatewayStatus>(NoParams {}).await?;
+    start_stopped::remove(&layout)?;
+    let place = layout.clone();
+    let reloaded = spawn_blocking(move || channels::reload(&place)).await;
+    let reloaded = reloaded.unwrap_or_else(|error| {
+        let message = format!("Waiting for the gateway failed: {error}.");
+        Err(Failure::new(Exit::Bug, message, "Run it again."))
+    });
+    if reloaded.is_err() {
+        start_stopped::set(&layout)?;
+    }
+    if let Reload::Done { warnings, .. } = reloaded? {
+        for warning in &warnings {
+            context.out.warn(warning);
+        }
+    }
+    Ok(())
 }
 
 fn counted(count: u64, what: &str) -> String {

@@ -1,22 +1,34 @@
-//! The former content of the local config, in a file beside it: `config.toml.old`. Gateways of several state folders may use one config,
-//! and each keeps its login in one of the two files: no interruption may remove the only copy of a token.
+//! The logins that the local config had before: `logins.json`, beside `config.toml.old` with the whole former content. Gateways of several
+//! state folders may use one config. No interruption may remove the only copy of a token: a login is in a file until another one has it.
 
 use std::fs;
-use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
 
 use super::{Config, REPAIR, Settings};
 use crate::config::Key;
-use crate::exit::{OrFail, Outcome};
+use crate::exit::Outcome;
 use crate::private_file;
 
-const NEXT: &str = "Check that the configuration folder is yours and that the disk is not full.";
+/// The oldest are dropped.
+const KEPT: usize = 16;
+const REMOVE: &str = "Remove it, then run the command again.";
 
 /// Address and token of a gateway.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct FormerLogin {
     pub url: String,
     pub token: String,
+    /// The state folder whose first token it is. None: not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<PathBuf>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Logins {
+    logins: Vec<FormerLogin>,
 }
 
 impl Config {
@@ -28,60 +40,88 @@ impl Config {
         self.present().path.with_extension("toml.old")
     }
 
-    /// The content that becomes the backup when the exchange is complete.
-    fn pending(&self) -> PathBuf {
-        self.present().path.with_extension("toml.old-new")
+    fn logins_file(&self) -> PathBuf {
+        self.present().path.with_file_name("logins.json")
     }
 
-    /// Address and token of the backup. None: it has none, or can't be read.
-    pub fn former_login(&self) -> Option<FormerLogin> {
-        let backup = self.backup();
-        let text = private_file::read_private(&backup, REPAIR).ok()??;
-        let former = Settings::parse(backup, text).ok()?;
-        Some(FormerLogin {
-            url: former.get(Key::Url)?.to_owned(),
-            token: former.get(Key::Token)?.to_owned(),
+    /// Backups of earlier versions, which had no other list.
+    fn older(&self) -> impl Iterator<Item = FormerLogin> {
+        let files = [self.backup(), self.present().path.with_extension("toml.old-new")];
+        files.into_iter().filter_map(|file| {
+            let text = private_file::read_private(&file, REPAIR).ok()??;
+            let former = Settings::parse(file, text).ok()?;
+            Some(FormerLogin {
+                url: former.get(Key::Url)?.to_owned(),
+                token: former.get(Key::Token)?.to_owned(),
+                home: None,
+            })
         })
     }
 
-    /// Copies the present content to a file beside it.
+    fn read_logins(&self) -> Outcome<Vec<FormerLogin>> {
+        let stored: Option<Logins> = private_file::read_json(&self.logins_file(), REMOVE)?;
+        let mut logins = stored.unwrap_or_default().logins;
+        for older in self.older() {
+            if logins.iter().all(|login| login.token != older.token) {
+                logins.push(older);
+            }
+        }
+        Ok(logins)
+    }
+
+    /// All that are known, the last used first. A list that can't be read is empty.
+    pub fn former_logins(&self) -> Vec<FormerLogin> {
+        self.read_logins().unwrap_or_else(|_| self.older().collect())
+    }
+
+    /// Keeps a login as the last used one. `home`: the state folder whose first token it is; its earlier one is dropped.
+    pub fn remember(&self, home: Option<&Path>, url: &str, token: &str) -> Outcome {
+        let before = self.read_logins()?;
+        let same = before
+            .iter()
+            .filter(|login| login.token == token)
+            .max_by_key(|login| login.url == url);
+        let home = home
+            .map(Path::to_owned)
+            .or_else(|| same.and_then(|login| login.home.clone()));
+        let last = FormerLogin {
+            url: url.to_owned(),
+            token: token.to_owned(),
+            home,
+        };
+        let is_replaced = |login: &FormerLogin| {
+            let is_same = login.token == last.token && (login.home.is_none() || last.home.is_none());
+            is_same || (login.home.is_some() && login.home == last.home)
+        };
+        let rest = before.iter().filter(|login| !is_replaced(login)).cloned();
+        let logins: Vec<_> = std::iter::once(last.clone()).chain(rest).take(KEPT).collect();
+        if logins == before && self.logins_file().exists() {
+            return Ok(());
+        }
+        let text = serde_json::to_string_pretty(&Logins { logins }).unwrap_or_default();
+        private_file::write(&self.logins_file(), text)
+    }
+
+    /// Copies the present content to a file beside it, and keeps its login.
     pub fn back_up(&self) -> Outcome<PathBuf> {
-        self.settle()?;
+        if let (Some(url), Some(token)) = (self.get(Key::Url), self.get(Key::Token)) {
+            self.remember(None, url, token)?;
+        }
         let backup = self.backup();
         private_file::write(&backup, self.present().document.to_string())?;
+        let _ = fs::remove_file(backup.with_extension("old-new"));
         Ok(backup)
     }
 
-    /// The login of the backup and the present one change places. The backup has its login until the config has it.
-    pub fn exchange(&mut self, url: &str, token: &str) -> Outcome<PathBuf> {
-        self.settle()?;
-        let (backup, pending) = (self.backup(), self.pending());
-        private_file::write(&pending, self.present().document.to_string())?;
+    /// Makes a former login the present one. Returns where the content is that was there.
+    pub fn return_login(&mut self, home: Option<&Path>, url: &str, token: &str) -> Outcome<PathBuf> {
+        // First, so that it is not the one that the list drops.
+        self.remember(home, url, token)?;
+        let backup = self.back_up()?;
         self.set(Key::Url, url)?;
         self.set(Key::Token, token)?;
         self.save()?;
-        fs::rename(&pending, &backup).or_fail(format_args!("replace {}", backup.display()), NEXT)?;
         Ok(backup)
-    }
-
-    /// Completes an exchange that was interrupted after the config was written, and drops one that was interrupted before.
-    pub fn settle(&self) -> Outcome {
-        let (backup, pending) = (self.backup(), self.pending());
-        if !pending.exists() {
-            return Ok(());
-        }
-        let is_written = self.former_login().map(|former| former.token).as_deref() == self.get(Key::Token);
-        let done = if is_written {
-            fs::rename(&pending, &backup)
-        } else {
-            fs::remove_file(&pending)
-        };
-        match done {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(error).or_fail(format_args!("replace {}", backup.display()), NEXT)
-            }
-            _ => Ok(()),
-        }
     }
 }
 
@@ -89,7 +129,6 @@ impl Config {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
-    use std::path::Path;
 
     const OURS: &str = "url = \"ws://127.0.0.1:1/ws\"\ntoken = \"ours\"\n";
     const OTHER: &str = "url = \"ws://127.0.0.1:2/ws\"\ntoken = \"other\"\n";
@@ -99,44 +138,63 @@ mod tests {
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
     }
 
-    fn tokens(path: &Path) -> (Option<String>, Option<String>) {
-        let config = Config::load_from(path.to_owned()).unwrap();
-        let former = config.former_login().map(|former| former.token);
-        (config.get(Key::Token).map(str::to_owned), former)
+    fn load(path: &Path) -> Config {
+        Config::load_from(path.to_owned()).unwrap()
+    }
+
+    fn tokens(config: &Config) -> Vec<String> {
+        config.former_logins().into_iter().map(|login| login.token).collect()
     }
 
     #[test]
-    fn an_exchange_that_is_interrupted_at_any_write_loses_neither_token() {
+    fn bk25_an_exchange_that_fails_or_is_interrupted_loses_neither_token() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("config.toml");
-        let backup = dir.path().join("config.toml.old");
-        let (ours, other) = (Some("ours".to_owned()), Some("other".to_owned()));
-        let exchange = || {
-            let mut config = Config::load_from(path.clone()).unwrap();
-            let former = config.former_login().unwrap();
-            config.exchange(&former.url, &former.token)
-        };
-        // The last write of the config fails, as on a full disk: nothing can be renamed to the name of a folder.
         write(&path, OTHER);
-        write(&backup, OURS);
-        let mut config = Config::load_from(path.clone()).unwrap();
+        write(&dir.path().join("config.toml.old"), OURS);
+        // The last write of the config fails, as on a full disk: nothing can be renamed to the name of a folder.
+        let mut config = load(&path);
+        assert_eq!(tokens(&config), ["ours"]);
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
-        assert!(config.exchange("ws://127.0.0.1:1/ws", "ours").is_err());
+        assert!(config.return_login(None, "ws://127.0.0.1:1/ws", "ours").is_err());
         fs::remove_dir(&path).unwrap();
         write(&path, OTHER);
-        assert_eq!(tokens(&path), (other.clone(), ours.clone()));
-        exchange().unwrap();
-        assert_eq!(tokens(&path), (ours.clone(), other.clone()));
+        let config = load(&path);
+        assert_eq!(tokens(&config), ["other", "ours"]);
+        assert_eq!(
+            fs::metadata(config.logins_file()).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        load(&path).return_login(None, "ws://127.0.0.1:1/ws", "ours").unwrap();
+        let config = load(&path);
+        assert_eq!(config.get(Key::Token), Some("ours"));
+        assert_eq!(tokens(&config), ["other", "ours"]);
+    }
 
-        // A kill between the config and the backup: the next command completes it.
+    #[test]
+    fn bk25_one_login_is_kept_for_each_state_folder_and_the_oldest_is_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
         write(&path, OURS);
-        write(&backup, OURS);
-        write(&dir.path().join("config.toml.old-new"), OTHER);
-        Config::load_from(path.clone()).unwrap().settle().unwrap();
-        assert_eq!(tokens(&path), (ours.clone(), other.clone()));
-        exchange().unwrap();
-        assert_eq!(tokens(&path), (other, ours));
-        assert!(!dir.path().join("config.toml.old-new").exists());
+        let config = load(&path);
+        let home = |number: usize| dir.path().join(format!("home-{number}"));
+        for number in 0..KEPT + 4 {
+            let url = format!("ws://127.0.0.1:{}/ws", number + 10);
+            config
+                .remember(Some(&home(number)), &url, &format!("token-{number}"))
+                .unwrap();
+        }
+        assert_eq!(tokens(&config).len(), KEPT);
+        assert_eq!(tokens(&config).first().map(String::as_str), Some("token-19"));
+        assert_eq!(tokens(&config).last().map(String::as_str), Some("token-4"));
+        // A new token of the same folder takes the place of the old one.
+        config.remember(Some(&home(7)), "ws://127.0.0.1:17/ws", "new").unwrap();
+        assert_eq!(tokens(&config).len(), KEPT);
+        assert!(!tokens(&config).contains(&"token-7".to_owned()));
+        // What becomes a former login keeps its folder.
+        config.remember(None, "ws://127.0.0.1:18/ws", "token-8").unwrap();
+        let first = config.former_logins().remove(0);
+        assert_eq!((first.token.as_str(), first.home), ("token-8", Some(home(8))));
     }
 }

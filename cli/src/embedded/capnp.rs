@@ -30,6 +30,8 @@ pub struct Settings<'a> {
     pub channels: &'a [Channel],
     /// Where it listens for other machines.
     pub listen: Option<&'a Listen>,
+    /// The id of a restored copy.
+    pub start_stopped: Option<&'a str>,
     pub cluster: Option<Clustered<'a>>,
 }
 
@@ -96,6 +98,9 @@ pub fn config(settings: &Settings) -> Outcome<String> {
     };
     let (remote, allowed_hosts) = for_other_machines(settings.listen);
     bound.push_str(&allowed_hosts);
+    if let Some(id) = settings.start_stopped {
+        let _ = write!(bound, ",\n    (name = \"START_STOPPED\", text = {})", text(id));
+    }
     Ok(format!(
         r#"# Written by `gsv up`; changes are lost at its next start.
 using Workerd = import "/workerd/workerd.capnp";

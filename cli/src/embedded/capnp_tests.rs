@@ -29,6 +29,10 @@ fn listening(channels: &[Channel], listen: Option<&Listen>) -> String {
 }
 
 fn of_instance(channels: &[Channel], listen: Option<&Listen>, cluster: Option<Clustered>) -> String {
+    of_copy(channels, listen, cluster, None)
+}
+
+fn of_copy(channels: &[Channel], listen: Option<&Listen>, cluster: Option<Clustered>, id: Option<&str>) -> String {
     config(&Settings {
         manifest: &manifest(),
         port: 9,
@@ -39,6 +43,7 @@ fn of_instance(channels: &[Channel], listen: Option<&Listen>, cluster: Option<Cl
         services: Path::new("/s"),
         channels,
         listen,
+        start_stopped: id,
         cluster,
     })
     .unwrap()
@@ -51,6 +56,13 @@ fn s2_only_loopback_is_listened_on_and_the_hash_is_bound() {
     assert!(config.contains(r#"(name = "BOOTSTRAP_TOKEN_HASH", text = "ab")"#));
     assert!(config.contains(r#"compatibilityFlags = ["x", "y"]"#));
     assert!(!config.contains("channel"), "no channel is configured");
+}
+
+#[test]
+fn bk23_a_restored_copy_is_named_to_its_gateway() {
+    let binding = r#"(name = "START_STOPPED", text = "01a")"#;
+    assert!(of_copy(&[], None, None, Some("01a")).contains(binding));
+    assert!(!written(&[]).contains("START_STOPPED"));
 }
 
 #[test]

@@ -7,13 +7,19 @@ use super::cluster::{self, Cluster, Place};
 use super::layout::Layout;
 use super::listen::Listen;
 use super::runtime::{self, Runtime};
+use super::start_stopped;
 use crate::exit::Outcome;
 use crate::private_file;
 
 /// Returns warnings about channels. The caller holds the turn lock.
 pub fn write(layout: &Layout, runtime: &Runtime, port: u16, bootstrap: &Bootstrap) -> Outcome<Vec<String>> {
     runtime.copy_scripts(layout)?;
-    let (channels, warnings) = channel_run::to_run(layout, runtime);
+    let start_stopped = start_stopped::id(layout)?;
+    let (channels, warnings) = match start_stopped::warning(layout)? {
+        // Their logins are those of another gateway.
+        Some(warning) => (Vec::new(), vec![warning]),
+        None => channel_run::to_run(layout, runtime),
+    };
     for channel in &channels {
         embed(layout, runtime, channel)?;
     }
@@ -35,6 +41,7 @@ pub fn write(layout: &Layout, runtime: &Runtime, port: u16, bootstrap: &Bootstra
         services: &layout.services(),
         channels: &channels,
         listen: listen.as_ref(),
+        start_stopped: start_stopped.as_deref(),
         cluster: cluster
             .as_ref()
             .map(|(cluster, place, keys)| Clustered { cluster, place, keys }),

@@ -96,6 +96,11 @@ impl Layout {
         self.gateway().join("failed-upgrade")
     }
 
+    /// The mark of a restored copy (`start_stopped.rs`).
+    pub fn start_stopped(&self) -> PathBuf {
+        self.gateway().join("start-stopped")
+    }
+
     /// Where the gateway listens for other machines (`listen.rs`).
     pub fn listen(&self) -> PathBuf {
         self.gateway().join("listen.json")

@@ -1,14 +1,15 @@
 //! The first admin token of the gateway on this machine, and the local config that goes with it. Never loses a token: the
 //! config is written before its hash.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use gsv_link::Target;
 
 use super::bootstrap::{Bootstrap, NewToken, sha256_hex};
 use super::layout::Layout;
 use super::sealing_key::SealingKeys;
-use super::url;
+use super::{ports, url};
 use crate::config::{Config, FormerLogin, Key};
 use crate::exit::Outcome;
 
@@ -59,16 +60,8 @@ pub fn login(layout: &Layout, port: u16, ask: Ask) -> Outcome<(Bootstrap, Login)
         if elsewhere.is_some() {
             return Ok((bootstrap, Login::Kept));
         }
-        if config.get(Key::Token).is_none() {
-            return Ok((bootstrap, Login::TokenLost));
-        }
-        if let Some(login) = return_login(&mut config, &bootstrap, &here)? {
-            return Ok((bootstrap, login));
-        }
-        if config.get(Key::Url) == Some(here.as_str()) {
-            return Ok((bootstrap, Login::Kept));
-        }
-        return Ok((bootstrap, Login::Moved));
+        let login = own_login(&mut config, layout, &bootstrap, &here)?;
+        return Ok((bootstrap, login));
     }
     let replaced = path.exists();
     let NewToken { token, bootstrap } = match of_cluster {
@@ -88,43 +81,105 @@ pub fn login(layout: &Layout, port: u16, ask: Ask) -> Outcome<(Bootstrap, Login)
         Login::Stored { backup, replaced }
     };
     bootstrap.write(&path)?;
+    // Only a token whose hash is stored is known as this folder's.
+    if let (Login::Stored { .. }, Some(token)) = (&login, config.get(Key::Token)) {
+        config.remember(Some(&folder(layout)), &here, token)?;
+    }
     Ok((bootstrap, login))
 }
 
-/// The gateway of another state folder of this machine has put its login into the local config, and this gateway's is in the backup: the
-/// two change places. Another token of this gateway, which the owner chose, stays.
-fn return_login(config: &mut Config, bootstrap: &Bootstrap, here: &str) -> Outcome<Option<Login>> {
-    if config.get(Key::Url) == Some(here) {
-        return Ok(None);
+/// However its path is written.
+fn folder(layout: &Layout) -> PathBuf {
+    fs::canonicalize(&layout.home).unwrap_or_else(|_| layout.home.clone())
+}
+
+fn is_first(bootstrap: &Bootstrap, token: &str) -> bool {
+    sha256_hex(token.as_bytes()) == bootstrap.sha256
+}
+
+/// Decides whether the login of the local config is this gateway's, and else puts back the one that it had (rule BK25). Another token of
+/// this gateway, which the owner chose, stays. A token of another gateway never gets this one's address.
+fn own_login(config: &mut Config, layout: &Layout, bootstrap: &Bootstrap, here: &str) -> Outcome<Login> {
+    let home = folder(layout);
+    let (stored, token) = (config.get(Key::Url), config.get(Key::Token));
+    match (token, stored) {
+        // The owner has removed it.
+        (None, Some(_)) => return Ok(Login::TokenLost),
+        (None, None) => {}
+        (Some(token), stored) => {
+            let is_first = is_first(bootstrap, token);
+            let is_own_address = || {
+                let last = ports::last_port(layout).map(url);
+                stored.is_none_or(|stored| stored == here || last.is_some_and(|last| last == stored))
+            };
+            if is_first || (is_own_address() && !is_of_another(config, &home, token)) {
+                if is_first {
+                    config.remember(Some(&home), here, token)?;
+                }
+                let is_here = stored == Some(here);
+                return Ok(if is_here { Login::Kept } else { Login::Moved });
+            }
+        }
     }
-    config.settle()?;
-    let is_ours = |former: &FormerLogin| former.url == here && sha256_hex(former.token.as_bytes()) == bootstrap.sha256;
-    let Some(former) = config.former_login().filter(is_ours) else {
-        return Ok(None);
+    put_back(config, layout, bootstrap, here)
+}
+
+/// Whether it is the first token of another state folder.
+fn is_of_another(config: &Config, home: &Path, token: &str) -> bool {
+    let logins = config.former_logins();
+    let is_others = |login: &FormerLogin| login.token == token && login.home.as_deref().is_some_and(|of| of != home);
+    logins.iter().any(is_others)
+}
+
+/// Puts back the login that the local config had for this gateway.
+fn put_back(config: &mut Config, layout: &Layout, bootstrap: &Bootstrap, here: &str) -> Outcome<Login> {
+    let present = config.get(Key::Token).map(str::to_owned);
+    let logins = config.former_logins().into_iter();
+    let found = logins
+        .filter(|login| Some(&login.token) != present.as_ref())
+        .find(|login| is_first(bootstrap, &login.token) || (login.home.is_none() && login.url == here));
+    let Some(found) = found else {
+        return Ok(Login::TokenLost);
     };
-    let backup = Some(config.exchange(&former.url, &former.token)?);
-    Ok(Some(Login::Stored {
-        backup,
+    let home = is_first(bootstrap, &found.token).then(|| folder(layout));
+    let backup = config.return_login(home.as_deref(), here, &found.token)?;
+    Ok(Login::Stored {
+        backup: Some(backup),
         replaced: false,
-    }))
+    })
 }
 
 /// What the local config has for a gateway that runs already, on this port.
 pub fn present(layout: &Layout, port: u16) -> Outcome<Login> {
     let mut config = Config::load()?;
-    if config.get(Key::Url).is_some_and(is_loopback)
-        && let Some(bootstrap) = Bootstrap::read(&layout.bootstrap())?
-        && let Some(login) = return_login(&mut config, &bootstrap, &url(port))?
-    {
-        return Ok(login);
+    if config.get(Key::Url).is_some_and(|url| !is_loopback(url)) {
+        return Ok(Login::Kept);
     }
-    let is_ours = config.get(Key::Url).is_none_or(is_loopback);
+    if let Some(bootstrap) = Bootstrap::read(&layout.bootstrap())? {
+        return own_login(&mut config, layout, &bootstrap, &url(port));
+    }
     let has_token = config.get(Key::Token).is_some();
-    Ok(if is_ours && !has_token {
-        Login::TokenLost
-    } else {
-        Login::Kept
-    })
+    Ok(if has_token { Login::Kept } else { Login::TokenLost })
+}
+
+/// The token that is stored for this gateway, where it is not the first one: only the gateway knows whether it is valid.
+pub fn unproven(layout: &Layout, port: u16) -> Outcome<Option<String>> {
+    let config = Config::load()?;
+    let Some(bootstrap) = Bootstrap::read(&layout.bootstrap())? else {
+        return Ok(None);
+    };
+    let token = config.get(Key::Token).filter(|token| !is_first(&bootstrap, token));
+    let is_here = config.get(Key::Url) == Some(url(port).as_str());
+    Ok(token.filter(|_| is_here).map(str::to_owned))
+}
+
+/// The gateway has rejected the stored token.
+pub fn rejected(layout: &Layout, port: u16) -> Outcome<Login> {
+    let mut config = Config::load()?;
+    match Bootstrap::read(&layout.bootstrap())? {
+        Some(bootstrap) => put_back(&mut config, layout, &bootstrap, &url(port)),
+        None => Ok(Login::TokenLost),
+    }
 }
 
 /// Stores the address of a gateway that has moved to another port.

@@ -33,6 +33,7 @@ pub mod reload;
 pub mod restart;
 pub mod runtime;
 pub mod sealing_key;
+pub mod start_stopped;
 pub mod state;
 mod state_copy;
 pub mod supervisor;

@@ -7,11 +7,34 @@ use std::time::{Duration, Instant};
 
 use listeners::Protocol;
 
+use super::layout::Layout;
+use super::record;
 use crate::exit::{Failure, Outcome};
+use crate::paths::shell;
+use crate::private_file;
 
 /// A killed workerd keeps its port until the system has cleaned up.
 const DYING: Duration = Duration::from_secs(2);
+/// Ports that are tried.
+const NEAR: u16 = 200;
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// The port of the last start. A file that is missing or damaged counts as none.
+pub fn last_port(layout: &Layout) -> Option<u16> {
+    let text = private_file::read_private(&layout.port(), "").ok()??;
+    text.trim().parse().ok().filter(|port| *port > 0)
+}
+
+pub fn is_free(port: u16) -> bool {
+    TcpListener::bind(("127.0.0.1", port)).is_ok()
+}
+
+/// A port that is free now, near this one.
+pub fn free_beside(port: u16) -> u16 {
+    let after = port.checked_add(1).unwrap_or(port - 1);
+    let mut near = (after..=after.saturating_add(NEAR)).filter(|near| *near != port);
+    near.find(|port| is_free(*port)).unwrap_or(after)
+}
 
 /// Fails with the name of the program that listens on the port, if the system tells it. Without a name the program may be
 /// ending, so the port gets some time to become free.
@@ -21,6 +44,16 @@ pub fn ensure_free(port: u16) -> Outcome<()> {
         match TcpListener::bind(("127.0.0.1", port)) {
             Ok(_) => return Ok(()),
             Err(error) if error.kind() == ErrorKind::AddrInUse => {
+                if let Some(home) = record::home_on(port) {
+                    return Err(Failure::failed(
+                        format!("Port {port} is in use by the gateway of {}.", home.display()),
+                        format!(
+                            "Stop it with `GSV_HOME={} gsv down`, or choose another port: `gsv up --port {}`.",
+                            shell(&home),
+                            free_beside(port)
+                        ),
+                    ));
+                }
                 let owner = listeners::get_process_by_port(port, Protocol::TCP).ok();
                 if owner.is_none() && Instant::now() < give_up {
                     sleep(LOOK_AGAIN);
@@ -32,7 +65,7 @@ pub fn ensure_free(port: u16) -> Outcome<()> {
                     format!("Port {port} is in use by {who}."),
                     format!(
                         "Stop it, or choose another port: `gsv up --port {}`.",
-                        if port == u16::MAX { port - 1 } else { port + 1 }
+                        free_beside(port)
                     ),
                 ));
             }

@@ -40,6 +40,16 @@ pub fn running(layout: &Layout) -> Option<Box<State>> {
     alive(&path(layout)?)
 }
 
+/// The state folder of the gateway that runs on a port. `None` also for a gateway of an earlier version, whose record does not say it.
+pub fn home_on(port: u16) -> Option<PathBuf> {
+    let dir = paths::cache_dir().ok()?.join("running");
+    let states = fs::read_dir(dir)
+        .ok()?
+        .flatten()
+        .filter_map(|entry| alive(&entry.path()));
+    states.filter(|state| state.port == port).find_map(|state| state.home)
+}
+
 /// Removes records of gateways that were killed.
 fn prune(dir: &Path) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {

@@ -45,6 +45,9 @@ pub struct State {
     pub workerd_start: Option<String>,
     pub boot_id: String,
     pub port: u16,
+    /// The state folder. Absent: the supervisor is too old to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<PathBuf>,
     /// The version of the bundle that runs.
     pub version: String,
     pub started_at: u64,
@@ -89,6 +92,7 @@ impl State {
             workerd_start: None,
             boot_id: me.boot_id,
             port,
+            home: None,
             version: runtime.manifest.version.clone(),
             started_at: now_ms(),
             ready_at: None,

@@ -131,6 +131,7 @@ async fn keep_running(layout: Layout, runtime: Runtime, port: u16, mode: Mode, w
     let log = Log::open(&layout.log(), echo).or_fail("open the log", "Check that the disk is not full.")?;
     let log = SharedLog::new(log);
     let mut state = State::starting(port, &runtime);
+    state.home = Some(layout.home.clone());
     let relay = match Listen::read(&layout)? {
         None => None,
         Some(listen) => {

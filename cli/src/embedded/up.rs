@@ -17,12 +17,12 @@ use super::runtime::Runtime;
 use super::state::{Found, PATIENCE, Phase, State};
 use super::supervisor::Report;
 use super::times::Times;
-use super::{DEFAULT_PORT, configure, log, ports, record, sealing_key, upgrade};
+use super::{DEFAULT_PORT, configure, log, ports, record, sealing_key, start_stopped, upgrade};
 use crate::backup::schedule::Schedule;
 use crate::exit::{Failure, OrFail, Outcome};
-use crate::private_file;
 
 pub use super::login::{Login, is_loopback};
+pub use super::ports::last_port;
 
 const LOG_LINES: usize = 12;
 /// For what the supervisor does before and after workerd's start.
@@ -184,12 +184,6 @@ pub fn prepare(layout: &Layout, request: &Request) -> Outcome<Preparation> {
     }))
 }
 
-/// The port of the last start. A file that is missing or damaged counts as none.
-pub fn last_port(layout: &Layout) -> Option<u16> {
-    let text = private_file::read_private(&layout.port(), "").ok()??;
-    text.trim().parse().ok().filter(|port| *port > 0)
-}
-
 /// Starts the supervisor in the background, and waits for its report.
 pub fn start(layout: &Layout, prepared: Prepared) -> Outcome<Started> {
     let began = Instant::now();
@@ -285,7 +279,7 @@ fn running(layout: &Layout, request: &Request) -> Outcome<Started> {
             "Run `gsv down` and then `gsv up --new-token`.",
         ));
     }
-    Ok(Started {
+    let mut started = Started {
         port: state.port,
         pid: state.workerd_pid,
         version: state.version,
@@ -294,6 +288,8 @@ fn running(layout: &Layout, request: &Request) -> Outcome<Started> {
         login: login::present(layout, state.port)?,
         listening: state.listening,
         cluster,
-        warnings: Vec::new(),
-    })
+        warnings: start_stopped::warning(layout)?.into_iter().collect(),
+    };
+    started.answers();
+    Ok(started)
 }

@@ -23,6 +23,7 @@ import {
   eventQueue,
   publicFetch,
   sealingKeys,
+  startStopped,
   versionOf,
 } from "../platform/env.ts";
 import { randomName, sha256Hex } from "../platform/ids.ts";
@@ -65,6 +66,7 @@ export interface Parts {
   publicFetch(env: Env, url: string, request: PublicRequest): Promise<Response> | undefined;
   timeLimit(ms: number): AbortSignal;
   movable(env: Env, kind: ObjectKind, key: string): MovablePort;
+  startStopped(env: Env): string | undefined;
   /** Ends this incarnation of the gateway's object. */
   restart(ctx: DurableObjectState): void;
   embedding(env: Env): BasePorts["embedding"];
@@ -86,6 +88,7 @@ export const parts: Parts = {
   publicFetch,
   timeLimit: (ms) => AbortSignal.timeout(ms),
   movable: (env, kind, key) => (kind === "session" ? env.SESSION : env.JOB).getByName(key),
+  startStopped,
   restart: (ctx) => ctx.abort("the home was imported"),
   embedding: ({ AI }) => ({ ai: AI, fetch: (input, init) => globalThis.fetch(input, init) }),
   vectorIndex: ({ VECTORS }) => VECTORS,
@@ -155,6 +158,7 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
     embedding: parts.embedding(env),
     collector: { version: versionOf(env), fetch: (url, init) => parts.fetch(url, init) },
     after: (ms, work) => void setTimeout(work, ms),
+    startStopped: parts.startStopped(env),
     movable: (kind, key) => parts.movable(env, kind, key),
     movedState: async () => (await import("./moved-state.lazy.ts")).movedState(env.DB),
     restart: () => parts.restart(ctx),

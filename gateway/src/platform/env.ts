@@ -52,6 +52,8 @@ export interface Env {
   readonly ENVIRONMENT?: string;
   /** sha256, in hex, of the first admin token. Imported into the token table at first use. */
   readonly BOOTSTRAP_TOKEN_HASH?: string;
+  /** The id of a restored copy, which starts stopped: once for each id. */
+  readonly START_STOPPED?: string;
   /** Keys of the stored secrets, of 64 hex digits each, separated by spaces. The first one seals, the others only open. */
   readonly SEALING_KEYS?: string;
   /** Browser origins that may connect, beside `auth.allowedOrigins`; separated by commas. */
@@ -90,6 +92,10 @@ export const allowedHosts = (env: Env): readonly string[] => list(env.ALLOWED_HO
 export const bootstrapTokenHash = (env: Env): string | undefined => {
   const hash = env.BOOTSTRAP_TOKEN_HASH?.trim().toLowerCase();
   return hash !== undefined && /^[0-9a-f]{64}$/.test(hash) ? hash : undefined;
+};
+export const startStopped = (env: Env): string | undefined => {
+  const id = env.START_STOPPED?.trim();
+  return id === "" ? undefined : id;
 };
 export const sealingKeys = (env: Env): ReadKeys => readSealingKeys(env.SEALING_KEYS);
 

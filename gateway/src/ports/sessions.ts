@@ -40,6 +40,8 @@ export interface SessionDirectory {
   find(key: string): SessionRecord | undefined;
   /** The key behind a ref. */
   keyOf(ref: string): string | undefined;
+  /** The key that ends with this text. Undefined: none does, or more than one. */
+  keyEndingWith(end: string): string | undefined;
   /** Notes that the session is active; creates it when it does not exist. */
   touch(key: string, now: number, owned?: boolean): SessionRecord;
   /** Keys that were active since `since` (epoch ms), the last active first. */

@@ -76,6 +76,8 @@ export class Deliverer {
     const isAgents = byAgent || given.kind === "answer" || given.kind === "approval";
     const message = isAgents ? { ...given, askFrom: channelWord(now(), stopped() !== undefined) } : given;
     const service = this.#ports.service(channel);
+    // Before the resume, a restored copy has no Workers of channels (rule BK23): the message waits where it is.
+    if (!service && stopped() !== undefined) return fail("channel.failed", `The channel ${channel} does not run while GSV is stopped.`);
     if (!service) return fail("channel.unknown", `There is no channel ${channel} here any more.`);
     this.#ports.ensureArmed();
     const isNew = deliveries.begin(message, channel, accountId, now());

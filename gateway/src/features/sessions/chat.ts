@@ -1,5 +1,4 @@
 /** `chat.send` and `chat.abort`: handed to the session, which alone decides and stores (gateway rule D1). */
-import { succeed } from "../../ports/result.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import type { Handlers } from "../../kernel/feature.ts";
@@ -52,10 +51,18 @@ export const chatMethods = ({ config, followers, contextVersion, ids, sessions, 
     const found = namedSession(config, params.sessionKey);
     if (!found.ok) return found;
     const { key } = found.value;
-    if (sessions.find(key) === undefined) return succeed({ ok: true, wasRunning: false, pendingToolsCancelled: 0 });
+    if (sessions.find(key) === undefined) return noSession(key, sessions.keyEndingWith(params.sessionKey.trim()));
     return ask(key, (session) => session.abort(params.runId));
   },
 });
+
+/** A stop that stops nothing must not look like one that did (rule ST10). `meant`: the one session whose key ends with the name. */
+const noSession = (key: string, meant: string | undefined) =>
+  fail(
+    "session.not_found",
+    `There is no session ${key}, so nothing was stopped.`,
+    meant === undefined ? "List the sessions: `gsv session list`." : `Did you mean ${meant}?`,
+  );
 
 /** The connection follows as many sessions as a connection may. */
 export const followsTooMany = () =>

@@ -26,7 +26,7 @@ import { RunWaits } from "./run-waits.ts";
 import { sendToSession } from "./session-to-session.ts";
 import { checkSessions } from "./state-check.ts";
 import { HELD_MIGRATIONS, STOP_MIGRATIONS, StopStore } from "./stop-store.ts";
-import { Stop, stopMethods } from "./stop.ts";
+import { MAX_TOLD, Stop, stopMethods } from "./stop.ts";
 import { Sessions } from "./store.ts";
 import { SESSION_TOOLS } from "./tools.ts";
 
@@ -52,6 +52,8 @@ export interface SessionsPorts
   readonly bucket: Bucket;
   /** An agent's search index. */
   readonly searchIndex: (agentId: string) => SearchPort;
+  /** The id of a restored copy, which starts stopped (rule BK23). */
+  readonly startStopped: string | undefined;
   /** The object of a session, by its canonical key. */
   readonly session: (key: string) => SessionPort;
 }
@@ -67,6 +69,8 @@ export interface SessionsOffer extends DeletionPort, SessionsPort, SettledPort, 
   readonly sessionsRpc: SessionsRpc;
   readonly stopRpc: Pick<Stop, "resumeFor" | "stopFor">;
 }
+/** Who has stopped a copy that was restored beside its gateway. */
+const RESTORED_COPY = "gsv restore";
 /** Sessions of one page for the search index. */
 const SEARCHED_SESSIONS = 500;
 
@@ -78,6 +82,9 @@ export const sessionsFeature: FeatureDefinition<SessionsPorts, SessionsOffer> = 
   create(ports) {
     const sessions = new Sessions(ports.database, ports.after);
     const stops = new StopStore(ports.database);
+    // Before anything else can ask whether everything is stopped.
+    if (ports.startStopped !== undefined)
+      stops.startStopped(ports.startStopped, { since: ports.now(), by: RESTORED_COPY }, () => sessions.activeSince(0, MAX_TOLD));
     const deletions = new DeletionStore(ports.database);
     const hold = (key: string): boolean => {
       if (stops.state() === undefined) return false;
@@ -123,6 +130,8 @@ export const sessionsFeature: FeatureDefinition<SessionsPorts, SessionsOffer> = 
       // A run that has its provider's key asks for it again, and gets none.
       contextVersion: () => (stops.state() === undefined ? "" : `stopped ${stops.state()?.since}`),
       restarted: async () => {
+        // A restored copy that starts stopped: no session resumes a run before it knows that.
+        await stop.tellUntold();
         await Promise.all([resumeSessions(inner), deletion.resume()]);
       },
       /** `resume`: the sessions that the client followed before its link broke. */

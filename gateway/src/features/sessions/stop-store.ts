@@ -4,6 +4,8 @@ import type { Migration } from "../../platform/sql.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
 
 const STATE = "stop-state";
+/** The restored copy that has been stopped at its first start. */
+const STARTED_STOPPED = "started-stopped";
 
 export const STOP_MIGRATIONS: readonly Migration[] = [
   {
@@ -44,6 +46,13 @@ export class StopStore {
       for (const key of keys) run(this.#db.sql, "INSERT OR IGNORE INTO held_sessions(key) VALUES(?)", key);
     });
     this.#state = state;
+  }
+  /** Stops a restored copy before it does anything, once for each id: after a resume it starts as any other gateway. */
+  startStopped(id: string, state: StopState, keys: () => readonly string[]): void {
+    if (this.#db.kv.get<string>(STARTED_STOPPED) === id) return;
+    // In one commit, because nothing waits between them.
+    this.stop(this.state() ?? state, keys());
+    this.#db.kv.put(STARTED_STOPPED, id);
   }
   resume(): void {
     this.#db.transactionSync(() => {

@@ -15,7 +15,7 @@ import type { StopStore } from "./stop-store.ts";
 
 /** Sessions that were active this long ago have no run any more: a run has a time limit. */
 const ACTIVE_WITHIN_MS = 7 * 86_400_000;
-const MAX_TOLD = 1000;
+export const MAX_TOLD = 1000;
 const AT_ONCE = 16;
 /** The answer comes within a second (promise P14); what has not answered until then is `pending`. */
 const ANSWER_MS = 700;
@@ -79,6 +79,10 @@ export class Stop {
     arm();
     background("resume", Promise.all([this.#tell([]), ...this.#changes.map((work) => work())]));
     return { wasStopped, sessions };
+  }
+
+  tellUntold(): Promise<void> {
+    return this.#tell([]);
   }
 
   /** Sessions that have not answered are told again. */

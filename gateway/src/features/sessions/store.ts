@@ -54,6 +54,15 @@ export class Sessions implements SessionDirectory {
     return this.#keyByRef.get(ref) ?? one<{ key: string }>(this.#db.sql, "SELECT key FROM sessions WHERE ref = ?", ref)?.key;
   }
 
+  keyEndingWith(end: string): string | undefined {
+    const [found, second] = all<{ key: string }>(
+      this.#db.sql,
+      "SELECT key FROM sessions WHERE length(key) >= length(?1) AND substr(key, -length(?1)) = ?1 LIMIT 2",
+      end,
+    );
+    return second === undefined ? found?.key : undefined;
+  }
+
   /** The record of a key, created at its first message; notes that the session is active. `owned` counts only at the creation. */
   touch(key: string, now: number, owned = false): SessionRecord {
     const known = this.#load(key);

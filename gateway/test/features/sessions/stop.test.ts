@@ -1,7 +1,8 @@
 /** Stopping everything (rules ST1-ST5): real sessions, and fake ones for what they are told. */
-import { reset, runDurableObjectAlarm } from "cloudflare:test";
+import { evictDurableObject, reset, runDurableObjectAlarm } from "cloudflare:test";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { GatewayStopResult } from "../../../../protocol/gen/types.ts";
+import { parts } from "../../../src/app/compose.ts";
 import { client, eventually, fakeSessions, gateway, type Peer, seed, token } from "../../support/gateway.ts";
 
 let admin: Peer;
@@ -72,6 +73,53 @@ test("[ST1] while it is stopped no key of a provider is given out and no tool ca
   expect(await gateway().packTool(packCall)).toMatchObject({ ok: false, error: { reason: "gateway.stopped" } });
   await admin.ok("gateway.resume");
   expect((await gateway().modelAccess(["anthropic"]))?.apiKeys).toEqual({ anthropic: "sk-ant-0123456789" });
+});
+
+test("[ST10] the stop of a conversation that does not exist is refused, and names the one that may be meant", async () => {
+  fakeSessions();
+  admin = await client();
+  for (const name of ["work", "a-draft", "b-draft"])
+    await admin.ok("chat.send", { sessionKey: `agent:main:cli:dm:${name}`, message: "hello" });
+  const refused = async (sessionKey: string): Promise<string | undefined> => {
+    const { reason, hint } = await admin.refused("chat.abort", { sessionKey });
+    expect(reason).toBe("session.not_found");
+    return hint;
+  };
+  expect(await refused("ork")).toBe("Did you mean agent:main:cli:dm:work?");
+  for (const name of ["draft", "w_rk", "agent:main:cli:dm:works"])
+    expect(await refused(name)).toBe("List the sessions: `gsv session list`.");
+});
+
+test("[BK23] a restored copy is stopped before it does anything, its sessions are told, and it stays resumed", async () => {
+  const held: [string, boolean][] = [];
+  const resumed: string[] = [];
+  fakeSessions((name) => ({
+    hold: async (on) => {
+      held.push([name, on]);
+      return { wasRunning: true, cancelled: 0 };
+    },
+    resume: async () => {
+      resumed.push(`${name} after ${held.length}`);
+      return { busy: false };
+    },
+  }));
+  admin = await client();
+  await say(admin, "hello");
+  const restart = async (id: string): Promise<void> => {
+    vi.spyOn(parts, "startStopped").mockReturnValue(id);
+    await evictDurableObject(gateway());
+  };
+  await restart("copy-1");
+  await gateway().restarted();
+  expect(await gateway().modelAccess(["anthropic"])).toBeNull();
+  expect([held, resumed]).toEqual([[[key, true]], [`${key} after 1`]]);
+  admin = await client();
+  expect(await admin.ok("gateway.status")).toMatchObject({ stopped: { by: "gsv restore" } });
+  expect(await admin.ok("gateway.resume")).toMatchObject({ wasStopped: true });
+  await restart("copy-1");
+  expect(await (await client()).ok("gateway.status"), "once for each copy").toEqual({});
+  await restart("copy-2");
+  expect(await (await client()).ok("gateway.status")).toMatchObject({ stopped: { by: "gsv restore" } });
 });
 
 test("[ST3] a session that does not answer is told again, and the stop itself does not wait for it", async () => {
