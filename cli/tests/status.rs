@@ -296,7 +296,7 @@ fn sc9_an_empty_message_of_a_job_is_refused_before_the_gateway_is_asked() {
 fn a_machine_that_is_only_a_node_says_so_and_starts_no_gateway() {
     let home = Home::new();
     home.write_config("url = \"wss://gsv.example:1\"\n\n[node]\nid = \"desk\"\ntoken = \"node-token-of-the-test\"\n");
-    for command in [["status"].as_slice(), &["sessions", "list"]] {
+    for command in [["status"].as_slice(), &["session", "list"]] {
         let run = home.gsv(command).failed(3);
         assert!(run.stderr.contains("only a node of wss://gsv.example:1"), "{run:?}");
         assert!(run.stderr.contains("gsv invite client"), "{run:?}");

@@ -1,6 +1,6 @@
 /** Scheduled backups: the gateway makes them by itself, checks them, removes older ones, and says when they fail. */
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { Machine, processesWith, type Ran, until } from "./support.ts";
@@ -48,6 +48,16 @@ async function scheduled(machine: Machine, ...args: string[]): Promise<Ran> {
 }
 const made = (machine: Machine, count: number): Promise<unknown> =>
   until(`${count} backups were made`, () => record(machine).kept.length === count && record(machine).trouble === undefined);
+
+/** Holds the process, unless it has the lock that `gsv down` waits for: then it goes on. */
+function heldWithoutTurn(machine: Machine, pid: number): boolean {
+  process.kill(pid, "SIGSTOP");
+  const { ino } = statSync(join(machine.home, "gateway", "turn.lock"));
+  const locks = existsSync("/proc/locks") ? readFileSync("/proc/locks", "utf8").split("\n") : [];
+  const hasTurn = locks.some((line) => line.includes(` ${pid} `) && line.includes(`:${ino} `));
+  if (hasTurn) process.kill(pid, "SIGCONT");
+  return !hasTurn;
+}
 
 describe("backups on a schedule", () => {
   const machine = new Machine();
@@ -205,7 +215,7 @@ describe("backups on a schedule", () => {
     await scheduled(machine, "--every", "2d");
     // It is held at its beginning, so that it can't be complete before the gateway stops.
     const pid = await until("a backup is being made", () => (unfinished().length > 0 ? making()[0] : undefined), undefined, 1);
-    process.kill(pid, "SIGSTOP");
+    await until("it is held", () => heldWithoutTurn(machine, pid), undefined, 1);
     await machine.ok("down");
     process.kill(pid, "SIGCONT");
     await until("no process of it is left", () => making().length === 0);

@@ -304,11 +304,11 @@ mod tests {
 
     #[test]
     fn f19_no_agent_works_in_a_home_folder_that_was_not_named() {
-        let why = |here: &str| no_default(Path::new(here), Path::new("/home/ann"), &["/srv/gsv".into()]);
-        assert_eq!(why("/home/ann"), Some("is or has your home folder"));
+        let why = |here: &str| no_default(Path::new(here), Path::new("/home/user"), &["/srv/gsv".into()]);
+        assert_eq!(why("/home/user"), Some("is or has your home folder"));
         assert_eq!(why("/home"), Some("is or has your home folder"));
         assert_eq!(why("/"), Some("is or has your home folder"));
         assert_eq!(why("/srv"), Some("has GSV's own files"));
-        assert_eq!(why("/home/ann/work"), None);
+        assert_eq!(why("/home/user/work"), None);
     }
 }

@@ -88,7 +88,7 @@ test("[A1] a refusal says which token would do, or who else calls the method", (
     const { message, hint = "" } = refusalOf({ kind, mode }, method);
     return [message, hint];
   };
-  const hint = (kind: string): string => 
+  const hint = (kind: string): string =>
     `Run the command on the gateway's machine, or make such a token there (\`gsv token create --scope ${kind}\`) and store it here: \`gsv local-config set token -\`.`;
   assert.deepEqual(told("client", "client", "config.set"), [
     "A client token may not call config.set: that takes an admin token.",
