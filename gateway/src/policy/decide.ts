@@ -6,12 +6,12 @@
 import type { ApprovalConfig, PolicyClass } from "../../../protocol/gen/types.ts";
 import type { Decision, PolicyCall, PolicyMode } from "../ports/policy.ts";
 import { isListed } from "../agents/definition.ts";
-import { matches } from "../tools/guest-tools.ts";
 import type { Grant } from "../ports/grants.ts";
 import { commandOf, covers, type GrantContext, grantRule, grantsOf, offerOf, scopeOf } from "./grants.ts";
 import { isForeign, type Taint } from "../ports/taint.ts";
 import { guardedWhy, heardText, isNotSpared, matrixWhy } from "./matrix.ts";
 import { classOf, type JobsMade, memoryChange, modeVerdict } from "./modes.ts";
+import { once } from "./once.ts";
 import type { RegexEngine } from "./regex.ts";
 import { COMMAND, type CompiledRule, compileRules, isShell, matchRule, namesCommand, type ShellUnit } from "./rules.ts";
 import { type Complexity, readShell } from "./shell.ts";
@@ -66,23 +66,32 @@ export const policyOf = (config: ApprovalConfig | undefined, engine: RegexEngine
 /** Never throws: an error is a denial. */
 export function decide(call: PolicyCall, context: PolicyContext): Decision {
   try {
-    const grants = grantsFor(call, context);
-    const decisions = unitsOf(call).map((unit) => decideUnit(call, unit, context, grants));
-    const decision = strictest(decisions);
-    if (decision.verdict !== "deny" && isListed(context.alwaysAsked, call.name))
-      return { verdict: "ask", rule: ALWAYS_ASKED, why: ALWAYS_WHY };
-    if (decision.verdict !== "ask") return decision;
-    const { taint: _taint, ...ownWords } = context;
-    const spares = (): boolean => context.isOwners && context.byOthers !== true && decide(call, ownWords).verdict === "allow";
-    const asked = { ...decision, why: decision.why + heardText(context.taint, spares) };
-    // A rule that asks is the owner's word about every such call: an answer does not overrule it.
-    if (grants === undefined) return asked;
-    const isRules = decisions.some(({ verdict, rule }) => verdict === "ask" && !isRest(rule));
-    const offer = isRules ? undefined : offerOf(call, grants);
-    return offer === undefined ? { ...asked, why: `${asked.why} ${onceText(context, isRules)}` } : { ...asked, offer };
+    return decideUnits(call, unitsOf(call), context);
   } catch {
     return FAILED;
   }
+}
+function decideUnits(call: PolicyCall, units: readonly Unit[], context: PolicyContext): Decision {
+  const grants = grantsFor(call, context);
+  const general: General = { byMode: once(() => byMode(call, context)), byMatrix: once(() => byMatrix(call, context)) };
+  const decisions = units.map((unit) => decideUnit(call, unit, context, { ...general, grants }));
+  const decision = strictest(decisions);
+  if (decision.verdict !== "deny" && isListed(context.alwaysAsked, call.name))
+    return { verdict: "ask", rule: ALWAYS_ASKED, why: ALWAYS_WHY };
+  if (decision.verdict !== "ask") return decision;
+  const { taint: _taint, ...ownWords } = context;
+  const spares = (): boolean => context.isOwners && context.byOthers !== true && decideUnits(call, units, ownWords).verdict === "allow";
+  const asked = { ...decision, why: decision.why + heardText(context.taint, spares) };
+  // A rule that asks is the owner's word about every such call: an answer does not overrule it.
+  if (grants === undefined) return asked;
+  const isRules = decisions.some(({ verdict, rule }) => verdict === "ask" && !isRest(rule));
+  const offer = isRules ? undefined : offerOf(call, grants, grants.wanted);
+  return offer === undefined ? { ...asked, why: `${asked.why} ${onceText(context, isRules)}` } : { ...asked, offer };
+}
+/** What is decided about a call as a whole, whichever of its commands asks first. */
+interface General {
+  readonly byMode: () => Decision;
+  readonly byMatrix: () => ReturnType<typeof byMatrix>;
 }
 /** No answer is offered that would hold for later calls. */
 export const ALWAYS_ASKED = "autonomy.requires_approval";
@@ -99,14 +108,16 @@ const MODE_RULE = "mode:";
 const DEFAULT_RULE = "toolApproval.defaultDecision";
 
 const grantsFor = (call: PolicyCall, { isOwners, taint, granted }: PolicyContext): Grants | undefined =>
-  granted && { ...granted, isOwners, taint, wanted: scopeOf(call, { ...granted, isOwners }) };
+  granted && { ...granted, isOwners, taint, wanted: once(() => scopeOf(call, { ...granted, isOwners })) };
 interface Grants extends Granted, GrantContext {
-  readonly wanted: ReturnType<typeof scopeOf>;
+  /** The scope of the call. Most calls ask nothing, and it takes a reading of the whole command. */
+  readonly wanted: () => ReturnType<typeof scopeOf>;
 }
 /** A question of the mode needs no answer when a grant has given it. A denial of the mode stays (rule GR5). */
 function byGrant(decision: Decision, unit: Unit, grants: Grants | undefined, counts = (_: Grant) => true): Decision {
-  const { wanted } = grants ?? {};
-  if (decision.verdict !== "ask" || grants === undefined || wanted === undefined) return decision;
+  if (decision.verdict !== "ask" || grants === undefined || grants.grants.length === 0) return decision;
+  const wanted = grants.wanted();
+  if (wanted === undefined) return decision;
   const command = unit?.words === undefined ? undefined : commandOf(unit.words, grants.sandbox);
   const grant = grants.grants.find((one) => counts(one) && covers(one.scope, wanted, command));
   return grant === undefined ? decision : { verdict: "allow", rule: grantRule([grant.id]) };
@@ -132,9 +143,14 @@ function strictest(decisions: readonly Decision[]): Decision {
   return used.size === 0 ? worst : { verdict: "allow", rule: grantRule([...used]) };
 }
 
-function decideUnit(call: PolicyCall, unit: Unit, context: PolicyContext, grants: Grants | undefined): Decision {
+function decideUnit(
+  call: PolicyCall,
+  unit: Unit,
+  context: PolicyContext,
+  { grants, byMode, byMatrix }: General & { readonly grants: Grants | undefined },
+): Decision {
   for (const rule of context.policy.rules) {
-    if (!matches(rule.tool, call.name)) continue;
+    if (!rule.isFor(call.name)) continue;
     const match = matchRule(rule, call.args, unit);
     if (match === "no") continue;
     if (rule.decision === "allow") {
@@ -143,7 +159,7 @@ function decideUnit(call: PolicyCall, unit: Unit, context: PolicyContext, grants
       if (!context.isOwners) break;
       // Of programs a rule spares the question only for a shell command, which it names as a whole.
       const isSpared = unit !== undefined || !isNotSpared(call, classFor(call, context.taint));
-      return (isSpared ? undefined : byMatrix(call, context)) ?? { verdict: "allow", rule: rule.name };
+      return (isSpared ? undefined : byMatrix()) ?? { verdict: "allow", rule: rule.name };
     }
     if (match === "unsure") return { verdict: "ask", rule: rule.name, why: unsureText(rule, unit) };
     if (rule.decision === "ask")
@@ -154,9 +170,9 @@ function decideUnit(call: PolicyCall, unit: Unit, context: PolicyContext, grants
       text: `Not run: the owner's rule ${rule.name} denies this call (${rule.about}). Do it in another way that the owner accepts, or tell the user.`,
     };
   }
-  const decided = byMode(call, context);
+  const decided = byMode();
   if (decided.verdict === "deny") return decided;
-  const heard = byMatrix(call, context);
+  const heard = byMatrix();
   return heard === undefined ? byGrant(decided, unit, grants) : byGrant(heard, unit, grants, holdsOnceHeard);
 }
 /**

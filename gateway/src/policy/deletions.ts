@@ -5,6 +5,7 @@
 import { type ReadCommand, readCommands } from "./command-words.ts";
 import { type Believed, countOf, DELETERS, isTemporary, nameOf } from "./deleters.ts";
 import { withKnownNames } from "./known-names.ts";
+import { once } from "./once.ts";
 import { readShell } from "./shell.ts";
 import { runsAnother } from "./wrappers.ts";
 
@@ -44,18 +45,19 @@ function deletionIn(given: string, { depth, believed: outer, isCode = false }: S
   // The command may set the variable, and a program that runs another one may give it other variables.
   const shown = depth > 0 ? given : withKnownNames(given);
   const text = depth > 0 || SETS_TMPDIR.test(given.replaceAll(/["'\\]/g, "")) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;
-  const rough = roughCommands(text);
-  if (COPIES_FOUND.test(text) || copiesNamed(text, rough)) return "many";
-  if (MEMORY.test(text.replaceAll(/["'\\]/g, "")) && rough.some((words) => words.some((word) => /^g?mv$/.test(nameOf(word)))))
+  const rough = once(() => roughCommands(text));
+  const brings = mayBring(text);
+  if (brings && (COPIES_FOUND.test(text) || copiesNamed(text, rough()))) return "many";
+  if (brings && MEMORY.test(text.replaceAll(/["'\\]/g, "")) && rough().some((words) => words.some((word) => /^g?mv$/.test(nameOf(word)))))
     return "many";
-  const scope: Scope = { depth, believed: leastOf(outer, believedIn(text, rough)) };
+  const scope: Scope = { depth, believed: leastOf(outer, brings ? believedIn(text, rough()) : believedByWords(text)) };
   const read = readShell(text);
   if (read.kind === "plain") {
     const commands = read.commands.map(({ words }) => words);
     return isMany(commands, scope) || runsInput({ text, commands, inputs: [] }, scope) ? "many" : "few";
   }
   // Two readings: one goes by the text alone, the other by what a shell makes of it.
-  if (isMany(rough, scope)) return "many";
+  if (isMany(rough(), scope)) return "many";
   const { commands, inputs } = readCommands(text);
   const named = commands.map(({ words }) => words);
   if ((!isCode && commands.some(isUnknown)) || isMany(named, scope) || runsInput({ text, commands: named, inputs }, scope)) return "many";
@@ -86,15 +88,17 @@ const LINKERS: ReadonlySet<string> = new Set(["ln", "gln", "link", "mount", "bin
 const MOVERS: ReadonlySet<string> = new Set(
   "mv gmv cp gcp rename install rsync tar gtar bsdtar unzip 7z cpio git rclone scp exch".split(" "),
 );
+/** Of a text that names no program of these sets. */
+const believedByWords = (text: string): Believed => (/symlink/i.test(text) ? "none" : /\brename|\bmove/i.test(text) ? "direct" : "all");
 function believedIn(text: string, rough: Commands): Believed {
-  if (/symlink/i.test(text)) return "none";
+  if (believedByWords(text) === "none") return "none";
   const names = text
     .replaceAll(/["'\\]/g, "")
     .split(/[\s;&|(){}`]+/)
     .filter((word) => !isTemporary(word, "all"))
     .map((word) => nameOf(word));
   if (names.some((name) => LINKERS.has(name)) || mayDeleteMoved(text, rough)) return "none";
-  return names.some((name) => MOVERS.has(name)) || /\brename|\bmove/i.test(text) ? "direct" : "all";
+  return names.some((name) => MOVERS.has(name)) ? "direct" : believedByWords(text);
 }
 /**
  * Whether a command moves what is elsewhere into a temporary folder, or may, and the text names that place once more. Other names in
@@ -182,6 +186,12 @@ function copiesNamed(text: string, rough: Commands): boolean {
   });
 }
 const isCopier = (name: string): boolean => name !== "git" && (COPIES.has(name) || MOVERS.has(name) || LINKERS.has(name));
+const NAMES_COPIER = new RegExp(`(?<!\\w)(?:${[...COPIES, ...MOVERS, ...LINKERS].join("|")})(?!\\w)`);
+/** Whether any of these names is where a word of the text may begin, as it is written or without quotes. Most commands have none. */
+function mayBring(text: string): boolean {
+  const folded = text.toLowerCase();
+  return NAMES_COPIER.test(folded) || NAMES_COPIER.test(folded.replaceAll(/["'\\]/g, ""));
+}
 const COPIES_AS: ReadonlySet<string> = new Set("cp gcp mv gmv ln gln install link".split(" "));
 /** Of git: what follows is run by a shell, or in other folders. */
 const RUN_BY_GIT = /\s(?:foreach|bisect|rebase|filter-branch|difftool|mergetool|for-each-repo|config|hook|-c\S*|--config\S*)\s/;

@@ -79,9 +79,9 @@ const sameCommand = (left: GrantedCommand, right: GrantedCommand): boolean =>
   left.subcommand === right.subcommand &&
   JSON.stringify(left.words ?? null) === JSON.stringify(right.words ?? null);
 
-/** What could be granted by an answer to a question about this call. */
-export function offerOf(call: PolicyCall, context: GrantContext): Offer | undefined {
-  const scope = mayGrant(context) ? scopeOf(call, context) : undefined;
+/** What could be granted by an answer to a question about this call. `scopeIn`: the scope of the call, where it is read already. */
+export function offerOf(call: PolicyCall, context: GrantContext, scopeIn = () => scopeOf(call, context)): Offer | undefined {
+  const scope = mayGrant(context) ? scopeIn() : undefined;
   if (scope === undefined) return undefined;
   const always = ruleFor(call, scope);
   return { scope, ...(always === undefined ? {} : { always }) };

@@ -14,7 +14,7 @@ export const re2: RegexEngine = (pattern, flags) => {
       pattern,
       [...flags].reduce((all, flag) => all | (FLAGS[flag] ?? 0), 0),
     );
-    return { ok: true, regex: { test: (text) => compiled.matcher(text).find() } };
+    return { ok: true, regex: { test: (text) => compiled.test(text) } };
   } catch (error) {
     const problem = error instanceof Error ? error.message.slice(0, 200) : "it is not a regular expression";
     return { ok: false, problem: `${problem}. Patterns are those of RE2: no look-around and no back references` };

@@ -4,6 +4,7 @@
  */
 import type { ApprovalCondition, ApprovalDecision, ApprovalRule } from "../../../protocol/gen/types.ts";
 import type { PolicyCall } from "../ports/policy.ts";
+import { matcherOf } from "../tools/guest-tools.ts";
 import { foldedPath, isPathName, normalPath } from "./paths.ts";
 import { compileRegex, MAX_SEARCHED_CHARS, type Regex, type RegexEngine } from "./regex.ts";
 import { isPlain } from "./programs.ts";
@@ -33,7 +34,8 @@ export interface CompiledCondition {
 export interface CompiledRule {
   /** `toolApproval.rules[2]`. */
   readonly name: string;
-  readonly tool: string;
+  /** Whether it is about the tool with this full name. */
+  readonly isFor: (tool: string) => boolean;
   readonly decision: ApprovalDecision;
   /** The owner's words about it: its id, and its reason. */
   readonly about: string;
@@ -45,7 +47,7 @@ export const ruleName = (index: number): string => `toolApproval.rules[${index}]
 export const compileRules = (rules: readonly ApprovalRule[], engine: RegexEngine): readonly CompiledRule[] =>
   rules.map(({ id, tool, decision, reason, when = [] }, index) => ({
     name: ruleName(index),
-    tool,
+    isFor: matcherOf(tool),
     decision,
     about: reason === undefined || reason === "" ? id : `${id}: ${reason}`,
     when: when.map((condition) => compileCondition(condition, engine)),
@@ -129,13 +131,13 @@ function matchCommand({ op, value, vector, named, regex }: CompiledCondition, un
   const { words } = unit;
   if (allows) return op === "equals" && vector !== undefined && words !== undefined && isEqual(words, vector) ? "yes" : "no";
   const { bare, texts, runs, isPrinter } = factsOf(unit);
-  const otherwise = words === undefined || runs || (!isPrinter && mayRun(words, named)) ? "unsure" : "no";
+  const otherwise = (): Match => (words === undefined || runs || (!isPrinter && mayRun(words, named)) ? "unsure" : "no");
   if (vector !== undefined) {
     const fits = (given: readonly string[]): boolean => isEqual(op === "equals" ? given : given.slice(0, vector.length), vector);
-    return words !== undefined && (fits(words) || fits(bare)) ? "yes" : otherwise;
+    return words !== undefined && (fits(words) || fits(bare)) ? "yes" : otherwise();
   }
   if (op === "regex" && (regex === undefined || texts.some((given) => given.length > MAX_SEARCHED_CHARS))) return "unsure";
-  return texts.some((given) => holds(op, given, value, regex)) ? "yes" : otherwise;
+  return texts.some((given) => holds(op, given, value, regex)) ? "yes" : otherwise();
 }
 
 /**

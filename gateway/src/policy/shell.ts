@@ -118,10 +118,15 @@ class Complex {
   }
 }
 
+/** The last answer: rules, the mode and grants read the same command. */
+let last: { readonly text: string; readonly read: ShellText } | undefined;
 export function readShell(text: string): ShellText {
   if (text.length > MAX_CHARS) return { kind: "complex", why: "too_long" };
-  const read = new Reader(text).read();
-  return read instanceof Complex ? { kind: "complex", why: read.why } : { kind: "plain", commands: read };
+  if (last?.text === text) return last.read;
+  const found = new Reader(text).read();
+  const read: ShellText = found instanceof Complex ? { kind: "complex", why: found.why } : { kind: "plain", commands: found };
+  last = { text, read };
+  return read;
 }
 
 class Reader {

@@ -23,20 +23,23 @@ export function isOpenedFor(address: SessionAddress, channels: Channels): (tool:
 const isNative = (tool: string): boolean => tool.toLowerCase().startsWith(NATIVE_PREFIX);
 
 /** `*` stands for any characters, every other character for itself. Linear in both lengths for each star. */
-export function matches(pattern: string, name: string): boolean {
-  const parts = pattern.split("*");
-  const [first = "", ...rest] = parts;
+export const matches = (pattern: string, name: string): boolean => matcherOf(pattern)(name);
+/** The same for many names. */
+export function matcherOf(pattern: string): (name: string) => boolean {
+  const [first = "", ...rest] = pattern.split("*");
   const last = rest.pop();
-  if (last === undefined) return name === first;
-  if (!name.startsWith(first) || name.length < first.length + last.length || !name.endsWith(last)) return false;
-  const end = name.length - last.length;
-  let at = first.length;
-  for (const part of rest) {
-    const found = name.indexOf(part, at);
-    if (found < 0 || found + part.length > end) return false;
-    at = found + part.length;
-  }
-  return true;
+  if (last === undefined) return (name) => name === first;
+  return (name) => {
+    if (!name.startsWith(first) || name.length < first.length + last.length || !name.endsWith(last)) return false;
+    const end = name.length - last.length;
+    let at = first.length;
+    for (const part of rest) {
+      const found = name.indexOf(part, at);
+      if (found < 0 || found + part.length > end) return false;
+      at = found + part.length;
+    }
+    return true;
+  };
 }
 
 /** The problem of an entry of `guestTools`; undefined when there is none. */
