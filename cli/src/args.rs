@@ -66,4 +66,5 @@ pub use self::skills::{SkillApprove, SkillInstall, SkillName, SkillRemove, Skill
 pub use self::update::Update;
 pub use self::workspace::{
     WorkspaceCat, WorkspaceCommand, WorkspaceDiff, WorkspaceFile, WorkspaceGet, WorkspacePut, WorkspaceRestore,
+    WorkspaceRm,
 };

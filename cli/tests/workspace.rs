@@ -77,6 +77,18 @@ fn workspace_files_are_listed_read_written_and_removed() {
     )
     .ok();
     assert!(gone.stderr.contains("`gsv workspace restore a` undoes this"));
+    let large = asked(
+        &["workspace", "rm", "--permanently", "a"],
+        "workspace.delete",
+        &json!({"path": "a", "permanently": true}),
+        &json!({"path": "a", "deleted": true, "kept": false}),
+    )
+    .ok();
+    assert!(
+        large.stderr.contains("too large to keep an earlier version") && !large.stderr.contains("restore"),
+        "{}",
+        large.stderr
+    );
 }
 
 /// `gsv workspace edit` with an editor that runs a line of shell on the file.

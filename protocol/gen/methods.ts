@@ -274,7 +274,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "a68cf3b6ddd37453";
+export const PROTOCOL_FINGERPRINT = "3b106a671d4c0e7e";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -1748,7 +1748,7 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Deletes one file. Its content is kept as a version. */
+  /** Deletes one file. Its content is kept as a version; a file that is too large for one is deleted only with `permanently`, and nothing of it stays. */
   "workspace.delete": {
     params: "WorkspaceDeleteParams",
     result: "WorkspaceDeleteResult",

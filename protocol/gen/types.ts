@@ -5153,6 +5153,7 @@ export type WorkspaceDeleteParams = {
   /** At most 1024 characters. */
   path: string;
   agentId?: AgentId;
+  permanently?: boolean;
 };
 
 /** Result of `workspace.delete`. */
@@ -5160,6 +5161,7 @@ export type WorkspaceDeleteResult = {
   /** At most 1024 characters. */
   path: string;
   deleted: true;
+  kept?: boolean;
 };
 
 /** Parameters of `workspace.list`. */

@@ -44,9 +44,14 @@ method("workspace.write", {
   idempotent: true,
 });
 method("workspace.delete", {
-  doc: "Deletes one file. Its content is kept as a version.",
-  params: { path, agentId },
-  result: { path: t.string(1024), deleted: t.literal(true) },
+  doc: "Deletes one file. Its content is kept as a version; a file that is too large for one is deleted only with `permanently`, and nothing of it stays.",
+  params: { path, agentId, permanently: t.optional(t.bool()) },
+  result: {
+    path: t.string(1024),
+    deleted: t.literal(true),
+    /** Whether the content is kept as a version. */
+    kept: t.optional(t.bool()),
+  },
   callers: ["client"],
   scope: "operate",
   audit: { target: "path" },

@@ -28,6 +28,15 @@ describe("[S10] [P3.2] earlier contents are kept", () => {
     await machine.ok("workspace", "restore", "notes.md", "2");
     assert.equal(readFileSync(file("notes.md"), "utf8"), "by the gateway\n");
   });
+  it("[WF3] a file that is too large to keep is deleted with --permanently", async () => {
+    writeFileSync(file("film.bin"), new Uint8Array(26 * 1024 * 1024));
+    const refused = await machine.gsv(["workspace", "rm", "film.bin"]);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /gsv workspace rm --permanently PATH/);
+    assert.equal(existsSync(file("film.bin")), true);
+    await machine.ok("workspace", "rm", "--permanently", "film.bin");
+    assert.equal(existsSync(file("film.bin")), false);
+  });
   it("a conversation that was reset is shown and exported, and cannot be forged through the workspace", async () => {
     await machine.ok("chat", "say the first conversation");
     await machine.ok("session", "reset", DEFAULT_SESSION);

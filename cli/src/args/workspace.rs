@@ -30,7 +30,7 @@ pub enum WorkspaceCommand {
     /// Open a file in your editor and save the result
     Edit(WorkspaceFile),
     /// Delete a file (`restore` undoes this)
-    Rm(WorkspaceFile),
+    Rm(WorkspaceRm),
     /// List the versions of a file, the newest first
     Log(WorkspaceFile),
     /// Compare two versions of a file
@@ -45,6 +45,15 @@ pub struct WorkspaceFile {
     pub path: String,
     #[command(flatten)]
     pub of: OfAgent,
+}
+
+#[derive(Debug, Args)]
+pub struct WorkspaceRm {
+    #[command(flatten)]
+    pub of: WorkspaceFile,
+    /// Delete it also when it is too large to keep an earlier version, so that nothing can restore it
+    #[arg(long)]
+    pub permanently: bool,
 }
 
 #[derive(Debug, Args)]

@@ -314,6 +314,7 @@ impl Import {
         let params = WorkspaceDeleteParams {
             path,
             agent_id: Some(self.agent_id.clone()),
+            permanently: None,
         };
         match self.call::<WorkspaceDelete>(params).await {
             Err(failure) if !failure.is(&errors::PATH_NOT_FOUND) => Err(failure),

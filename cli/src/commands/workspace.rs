@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::context::Context;
 use super::versions;
 use super::workspace_file::{read_or_absent, read_whole};
-use crate::args::{WorkspaceCommand, WorkspaceFile, WorkspaceGet, WorkspacePut};
+use crate::args::{WorkspaceCommand, WorkspaceFile, WorkspaceGet, WorkspacePut, WorkspaceRm};
 use crate::clean::{clean, one_line};
 use crate::editor;
 use crate::exit::{Failure, OrFail, Outcome};
@@ -52,14 +52,19 @@ pub async fn run(context: &Context, command: WorkspaceCommand) -> Outcome {
         WorkspaceCommand::Get(args) => get(context, args).await,
         WorkspaceCommand::Put(args) => put(context, args).await,
         WorkspaceCommand::Edit(file) => edit(context, file).await,
-        WorkspaceCommand::Rm(WorkspaceFile { path, of }) => {
+        WorkspaceCommand::Rm(WorkspaceRm { of, permanently }) => {
+            let WorkspaceFile { path, of } = of;
             let agent = versions::of_agent(of.agent.as_ref());
             let params = WorkspaceDeleteParams {
                 path,
                 agent_id: of.agent,
+                permanently: permanently.then_some(true),
             };
             let deleted = context.change::<WorkspaceDelete>(params, |result| {
                 let path = one_line(&result.path, 200);
+                if result.kept == Some(false) {
+                    return format!("{path} deleted; it was too large to keep an earlier version");
+                }
                 format!("{path} deleted; `gsv workspace restore {path}{agent}` undoes this")
             });
             deleted.await

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "a68cf3b6ddd37453";
+pub const PROTOCOL_FINGERPRINT: &str = "3b106a671d4c0e7e";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -2423,7 +2423,7 @@ impl Method for UsageGet {
     }
 }
 
-/// Deletes one file. Its content is kept as a version.
+/// Deletes one file. Its content is kept as a version; a file that is too large for one is deleted only with `permanently`, and nothing of it stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkspaceDelete;
 impl Method for WorkspaceDelete {

@@ -7958,6 +7958,8 @@ pub struct WorkspaceDeleteParams {
     pub path: String,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub permanently: Option<bool>,
 }
 
 /// Result of `workspace.delete`.
@@ -7967,6 +7969,8 @@ pub struct WorkspaceDeleteResult {
     /// At most 1024 characters.
     pub path: String,
     pub deleted: bool,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub kept: Option<bool>,
 }
 
 /// Parameters of `workspace.list`.

@@ -10,7 +10,7 @@
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { FileWritten } from "../ports/agent-files.ts";
-import { failure, type GsvError, type Result } from "../ports/result.ts";
+import { failure, type GsvError, type Result, succeed } from "../ports/result.ts";
 import { type Bucket, contentTypeFor, guarded } from "./bucket.ts";
 import { fileKey, type WorkspacePath } from "./keys.ts";
 import type { Taint } from "../ports/taint.ts";
@@ -68,10 +68,23 @@ export interface Replacer {
     before?: BeforeChange,
     maxBytes?: number,
   ): Promise<Result<FileWritten>>;
-  /** False when there was no such file. */
-  remove(agentId: string, path: WorkspacePath, before?: BeforeChange): Promise<Result<boolean>>;
+  /** Says whether the content stays as an earlier version. `permanently`: content that is too large for one is deleted as well. */
+  remove(
+    agentId: string,
+    path: WorkspacePath,
+    options: { readonly before?: BeforeChange | undefined; readonly permanently?: boolean | undefined },
+  ): Promise<Result<"absent" | "kept" | "gone">>;
 }
 
+/** A file is changed and deleted only when its content can stay as an earlier version. */
+export const tooLargeToKeep = (path: string, { size }: Pick<R2Object, "size">): { ok: false; error: GsvError } => ({
+  ok: false,
+  error: {
+    reason: "file.too_large",
+    message: `\`${path}\` has ${size} bytes, which is too large to keep as an earlier version.`,
+    hint: "Choose another name, or let the user delete it without one: `gsv workspace rm --permanently PATH`.",
+  },
+});
 export const conflict = (path: string): { ok: false; error: GsvError } =>
   failure("workspace.conflict", `\`${path}\` was changed meanwhile. Read it again.`);
 const beingDeleted = (path: string): { ok: false; error: GsvError } =>
@@ -104,6 +117,14 @@ export const CLOCK: Clock = {
     }),
 };
 
+/** The content of a file, unless it is larger than `maxBytes`. */
+async function load(path: WorkspacePath, object: R2ObjectBody, maxBytes: number): Promise<Result<Current>> {
+  const calls = callsOf(object);
+  if (object.size > maxBytes) return { ok: true, value: { object, bytes: undefined, calls } };
+  const bytes = await guarded(`read \`${path}\``, () => object.arrayBuffer());
+  return bytes.ok ? { ok: true, value: { object, bytes: new Uint8Array(bytes.value), calls } } : bytes;
+}
+
 /** `changed` is called after each operation that may have changed a file, also when its answer was lost. */
 export function createReplacer(
   bucket: Bucket,
@@ -124,19 +145,9 @@ export function createReplacer(
     if (age < MARK_FRESH_MS && age > -MARK_FRESH_MS) return beingDeleted(path);
     return { ok: true, value: { object: undefined, mark: object } };
   }
-  async function load(path: WorkspacePath, object: R2ObjectBody, maxBytes: number): Promise<Result<Current>> {
-    const calls = callsOf(object);
-    if (object.size > maxBytes) return { ok: true, value: { object, bytes: undefined, calls } };
-    const bytes = await guarded(`read \`${path}\``, () => object.arrayBuffer());
-    return bytes.ok ? { ok: true, value: { object, bytes: new Uint8Array(bytes.value), calls } } : bytes;
-  }
   async function keep(agentId: string, path: WorkspacePath, object: R2ObjectBody, bytes: Current["bytes"]): Promise<Result<void>> {
     if (bytes !== undefined) return versions.keep(agentId, path, object, bytes);
-    if (object.size > MAX_KEPT_BYTES)
-      return failure(
-        "file.too_large",
-        `\`${path}\` has ${object.size} bytes, which is too large for an earlier version. Move it away by hand first.`,
-      );
+    if (object.size > MAX_KEPT_BYTES) return tooLargeToKeep(path, object);
     const sized = new FixedLengthStream(object.size);
     const [kept, copied] = await Promise.all([
       versions.keep(agentId, path, object, sized.readable),
@@ -231,19 +242,20 @@ export function createReplacer(
       return conflict(path);
     },
 
-    async remove(agentId, path, before) {
+    async remove(agentId, path, { before, permanently = false }) {
       for (let attempt = 0; attempt < CAS_TRIES; attempt++) {
         const found = await look(agentId, path);
         if (!found.ok) return found;
         const { object } = found.value;
         const mark = found.value.object === undefined ? found.value.mark : undefined;
-        if (!object && !mark) return { ok: true, value: false };
+        if (!object && !mark) return { ok: true, value: "absent" };
+        const isKept = object === undefined || object.size <= MAX_KEPT_BYTES || !permanently;
         if (object) {
           const loaded = await load(path, object, LIMITS.workspaceFileBytes);
           if (!loaded.ok) return loaded;
           const allowed = await before?.(path, undefined, loaded.value);
           if (allowed?.ok === false) return allowed;
-          const away = await keep(agentId, path, object, loaded.value.bytes);
+          const away = isKept ? await keep(agentId, path, object, loaded.value.bytes) : succeed(await drop(object));
           if (!away.ok) return away;
         }
         // The marker's content differs from the file's, so that an earlier started change sees another etag.
@@ -262,7 +274,7 @@ export function createReplacer(
         const gone = await unlink(agentId, path);
         if (!gone.ok) return gone;
         await versions.prune(agentId, path);
-        return { ok: true, value: true };
+        return { ok: true, value: isKept ? "kept" : "gone" };
       }
       return conflict(path);
     },

@@ -6,7 +6,7 @@ import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { createSkillLibrary } from "../../src/features/skills/library.ts";
 import { MARK_FRESH_MS } from "../../src/storage/replace.ts";
 import { createWorkspaceStore, type WorkspaceStore } from "../../src/storage/workspace/store.ts";
-import { PRUNE_EVERY } from "../../src/storage/versions.ts";
+import { MAX_KEPT_BYTES, PRUNE_EVERY } from "../../src/storage/versions.ts";
 import { newAgent, reason, textAt, value, watched } from "../support/workspace.ts";
 
 const store = createWorkspaceStore(env.STORAGE);
@@ -120,6 +120,21 @@ describe("[S10] versions", () => {
     const first = value(await store.write(agent, PATH, "same"));
     expect(value(await store.write(agent, PATH, "same", { ifMatch: "absent" }))).toEqual(first);
     expect(value(await store.log(agent, PATH)).versions).toEqual([]);
+  });
+  it("[WF3] a file that is too large to keep is deleted only for good, and a smaller one is kept also then", async () => {
+    const agent = newAgent();
+    const key = `agents/${agent}/film.bin`;
+    await env.STORAGE.put(key, new Uint8Array(MAX_KEPT_BYTES + 1));
+    const refused = await store.delete(agent, "film.bin");
+    expect(refused).toMatchObject({ ok: false, error: { reason: "file.too_large", hint: expect.stringContaining("rm --permanently") } });
+    expect(reason(await store.write(agent, "film.bin", "text"))).toBe("file.too_large");
+    expect((await env.STORAGE.head(key))?.size).toBe(MAX_KEPT_BYTES + 1);
+    expect(value(await store.delete(agent, "film.bin", { permanently: true }))).toEqual({ path: "film.bin", deleted: true, kept: false });
+    expect(await env.STORAGE.head(key)).toBeNull();
+    expect(reason(await store.log(agent, "film.bin"))).toBe("path.not_found");
+    await store.write(agent, "small.md", "kept");
+    expect(value(await store.delete(agent, "small.md", { permanently: true }))).toMatchObject({ kept: true });
+    expect(await contents(agent, "small.md")).toEqual(["kept"]);
   });
   it("a person's change on disk becomes a version at the next write, also when it is large or binary", async () => {
     const agent = newAgent();

@@ -24,7 +24,7 @@ describe("workspace files", () => {
       directories: [],
       truncated: false,
     });
-    expect(value(await store.delete(agent, "notes/zwölf.md"))).toEqual({ path: "notes/zwölf.md", deleted: true });
+    expect(value(await store.delete(agent, "notes/zwölf.md"))).toEqual({ path: "notes/zwölf.md", deleted: true, kept: true });
     expect(reason(await store.read(agent, "notes/zwölf.md"))).toBe("path.not_found");
   });
   it("errors use the contract's reasons", async () => {

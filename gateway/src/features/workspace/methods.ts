@@ -85,10 +85,14 @@ export function workspaceMethods({ config, store, skillApprovals }: WorkspaceMet
       );
       return written.ok ? succeed({ ...written.value, written: true }) : written;
     },
-    "workspace.delete": (caller, { agentId, path }) =>
+    "workspace.delete": (caller, { agentId, path, permanently = false }) =>
       ofAgent(agentId, async (agent) => {
-        const removed = await skillApprovals.whileWriting(agent, path, () => store.delete(agent, path, options(caller, agent)));
-        return removed.ok ? succeed({ path: removed.value.path, deleted: true }) : removed;
+        const removed = await skillApprovals.whileWriting(agent, path, () =>
+          store.delete(agent, path, { ...options(caller, agent), permanently }),
+        );
+        if (!removed.ok) return removed;
+        const { path: name, kept } = removed.value;
+        return succeed({ path: name, deleted: true, kept });
       }),
     "workspace.log": (_caller, params) =>
       ofAgent(params.agentId, async (agent) => {

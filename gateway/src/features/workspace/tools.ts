@@ -125,7 +125,7 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
       // A repeated call finds the file deleted, which is the requested state.
       if (!gone.ok && gone.error.reason === "path.not_found")
         return { ok: true, result: { path, deleted: false, note: "There is no such file." } };
-      return outcome(gone);
+      return outcome(gone, ({ path: name, deleted }) => ({ path: name, deleted }));
     },
     ({ path }) => ({
       path,

@@ -8,7 +8,7 @@ import { failure, type Failure, type Result } from "../../ports/result.ts";
 import type { Taint } from "../../ports/taint.ts";
 import { type Bucket, guarded, hasBody } from "../bucket.ts";
 import { contentTypeOf, fileKey, transferPartKey, transferPartsPrefix, type WorkspacePath } from "../keys.ts";
-import { conflict, isMark } from "../replace.ts";
+import { conflict, isMark, tooLargeToKeep } from "../replace.ts";
 import { byMetadata, createVersions, MAX_KEPT_BYTES, taintMetadata } from "../versions.ts";
 import { isMemory, protectionOf, refusal } from "./protection.ts";
 
@@ -76,9 +76,7 @@ export function replaceProblem(path: WorkspacePath, present: R2Object | undefine
         hint: "Add `--force` to replace it, or choose another name.",
       },
     };
-  if (present.size <= MAX_KEPT_BYTES) return undefined;
-  const message = `\`${path}\` has ${present.size} bytes, which is too large to keep as an earlier version.`;
-  return { ok: false, error: { reason: "file.too_large", message, hint: "Choose another name, or move the file away by hand." } };
+  return present.size <= MAX_KEPT_BYTES ? undefined : tooLargeToKeep(path, present);
 }
 
 export async function storeReceived(bucket: Bucket, file: Received, alive: () => void): Promise<Result<void>> {

@@ -62,8 +62,12 @@ export interface WorkspaceStore {
   update(agentId: string, path: string, change: FileChange, callId: string, options?: WriteOptions): Promise<Result<FileWritten>>;
   /** Who may have written the file; anyone when it is gone. Undefined: nothing is known of others. */
   taintOf(agentId: string, path: string): Promise<Result<Taint | undefined>>;
-  /** The deleted content stays as a version. */
-  delete(agentId: string, path: string, options?: WriteOptions): Promise<Result<{ readonly path: string; readonly deleted: true }>>;
+  /** The deleted content stays as a version. `permanently`: content that is too large for one does not stay. */
+  delete(
+    agentId: string,
+    path: string,
+    options?: WriteOptions & { readonly permanently?: boolean },
+  ): Promise<Result<{ readonly path: string; readonly deleted: true; readonly kept: boolean }>>;
   log(agentId: string, path: string): Promise<Result<WorkspaceLog>>;
   readVersion(agentId: string, path: string, version: string, maxBytes?: number): Promise<Result<FileContent>>;
   /** The present version and sha256 of a file, of any size; undefined: there is no such file. */
@@ -267,7 +271,7 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
       );
     },
 
-    async delete(agentId, given, { before, ifMatch, ...options } = {}) {
+    async delete(agentId, given, { before, ifMatch, permanently, ...options } = {}) {
       const path = changeable(agentId, given, options);
       if (!path.ok) return path;
       if (ifMatch !== undefined) {
@@ -276,9 +280,10 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
         // A file that is gone is what a repeated deletion wants.
         if (head.value !== null && !isMark(head.value) && !isSeen(ifMatch, head.value)) return conflict(path.value);
       }
-      const gone = await replacer.remove(agentId, path.value, before);
+      const gone = await replacer.remove(agentId, path.value, { before, permanently });
       if (!gone.ok) return gone;
-      return gone.value ? { ok: true, value: { path: path.value, deleted: true } } : notFound(agentId, path.value);
+      if (gone.value === "absent") return notFound(agentId, path.value);
+      return { ok: true, value: { path: path.value, deleted: true, kept: gone.value === "kept" } };
     },
 
     async log(agentId, given) {
