@@ -169,6 +169,20 @@ export function createReplacer(
     changed(agentId, path);
     return done;
   };
+  /** What comes before a deletion: whether it is allowed, and the content as an earlier version. */
+  async function leave(
+    agentId: string,
+    path: WorkspacePath,
+    object: R2ObjectBody,
+    isKept: boolean,
+    before: BeforeChange | undefined,
+  ): Promise<Result<void>> {
+    const loaded = await load(path, object, LIMITS.workspaceFileBytes);
+    if (!loaded.ok) return loaded;
+    const allowed = await before?.(path, undefined, loaded.value);
+    if (allowed?.ok === false) return allowed;
+    return isKept ? keep(agentId, path, object, loaded.value.bytes) : succeed(await drop(object));
+  }
   /** Deletes the marker of a file; may be repeated. */
   async function unlink(agentId: string, path: WorkspacePath): Promise<Result<void>> {
     let gone: Result<void> = { ok: true, value: undefined };
@@ -250,14 +264,8 @@ export function createReplacer(
         const mark = found.value.object === undefined ? found.value.mark : undefined;
         if (!object && !mark) return { ok: true, value: "absent" };
         const isKept = object === undefined || object.size <= MAX_KEPT_BYTES || !permanently;
-        if (object) {
-          const loaded = await load(path, object, LIMITS.workspaceFileBytes);
-          if (!loaded.ok) return loaded;
-          const allowed = await before?.(path, undefined, loaded.value);
-          if (allowed?.ok === false) return allowed;
-          const away = isKept ? await keep(agentId, path, object, loaded.value.bytes) : succeed(await drop(object));
-          if (!away.ok) return away;
-        }
+        const away = object === undefined ? succeed(undefined) : await leave(agentId, path, object, isKept, before);
+        if (!away.ok) return away;
         // The marker's content differs from the file's, so that an earlier started change sees another etag.
         const content = new Uint8Array(object?.size === 0 ? [10] : []);
         const marked = await put(
