@@ -214,7 +214,7 @@ export const LANES: readonly Lane[] = [
   {
     name: "sim-long",
     slow: true,
-    what: "ten times the simulated histories",
+    what: "ten times the simulated histories, and all deliberate mistakes",
     go: (log, report) => nodeTests(files(SIM), log, report, { env: { GSV_SIM_FACTOR: "10" }, timeoutMs: LONG_TIMEOUT_MS }),
   },
   {

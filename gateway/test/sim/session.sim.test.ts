@@ -93,7 +93,7 @@ describe("histories", { concurrency: availableParallelism() }, () => {
   });
 
   test("[WB2] [WB3] [WB4] [WB5] [P12] messages for the run under way and in its place: shown once, at the next step, or next in the queue", async (t) => {
-    const sum = await inThread("steering", 1, times(100));
+    const sum = await inThread("steering", 1, times(50));
     t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.rows} rows`);
     count(sum);
   });
