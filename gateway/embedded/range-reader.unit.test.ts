@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { it, mock } from "node:test";
+import { afterEach, beforeEach, it, mock } from "node:test";
 import { RangeReader } from "./range-reader.ts";
 
 const FILE = Uint8Array.from({ length: 1_000 }, (_, at) => at % 251);
@@ -33,6 +33,10 @@ function scene() {
   return { count, ranges, read };
 }
 
+// A stream that is kept has a timer, for which the process would wait.
+beforeEach(() => mock.timers.enable({ apis: ["setTimeout"] }));
+afterEach(() => mock.timers.reset());
+
 it("[CL5] ranges that follow each other are read in one stream, and no byte twice", async () => {
   const { count, read } = scene();
   for (let offset = 0; offset < 1_000; offset += 100) await read(offset, 100);
@@ -52,21 +56,16 @@ it("[CL5] a range anywhere else begins a stream, and what can't be read is no co
 });
 
 it("[CL5] few streams are kept, none for long, and one whose reader stops is given up", async () => {
-  mock.timers.enable({ apis: ["setTimeout"] });
-  try {
-    const { count, ranges, read } = scene();
-    for (let file = 0; file < 5; file++) await read(0, 10, `v${file}`);
-    assert.deepEqual([count.opened, count.cancelled], [5, 1]);
-    await read(10, 10, "v4");
-    assert.equal(count.opened, 5);
-    mock.timers.tick(30_000);
-    assert.equal(count.cancelled, 5);
-    await read(20, 10, "v4");
-    assert.equal(count.opened, 6);
-    const stopped = await ranges.read("v", { offset: 0, length: 500 });
-    await stopped?.cancel();
-    assert.equal(count.cancelled, 6);
-  } finally {
-    mock.timers.reset();
-  }
+  const { count, ranges, read } = scene();
+  for (let file = 0; file < 5; file++) await read(0, 10, `v${file}`);
+  assert.deepEqual([count.opened, count.cancelled], [5, 1]);
+  await read(10, 10, "v4");
+  assert.equal(count.opened, 5);
+  mock.timers.tick(30_000);
+  assert.equal(count.cancelled, 5);
+  await read(20, 10, "v4");
+  assert.equal(count.opened, 6);
+  const stopped = await ranges.read("v", { offset: 0, length: 500 });
+  await stopped?.cancel();
+  assert.equal(count.cancelled, 6);
 });

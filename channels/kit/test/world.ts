@@ -6,6 +6,7 @@ import { readSealingKeys, SEAL_NONCE_BYTES } from "../../../protocol/runtime/sea
 import { DatabaseSync } from "node:sqlite";
 import type { ChannelInbound, ChannelInboundOutcome, ChannelLogin, DeliveryReport, OutboundMessage } from "../../../protocol/gen/types.ts";
 import { seeded } from "../../../test/seeded.ts";
+import { statementsOf } from "../../../test/statements.ts";
 import { Account } from "../src/account.ts";
 import type { Database } from "../src/database.ts";
 import type { InboundFile, InboundItem, OutboundPart, Platform, PlatformHost, SendOutcome } from "../src/platform.ts";
@@ -13,9 +14,10 @@ import type { InboundFile, InboundItem, OutboundPart, Platform, PlatformHost, Se
 export const memoryDatabase = (): Database & { readonly raw: DatabaseSync } => databaseOf(new DatabaseSync(":memory:"));
 export function databaseOf(raw: DatabaseSync): Database & { readonly raw: DatabaseSync } {
   let depth = 0;
+  const prepared = statementsOf(raw);
   return {
     raw,
-    query: <T>(statement: string, ...params: readonly (string | number | null)[]) => raw.prepare(statement).all(...params) as T[],
+    query: <T>(statement: string, ...params: readonly (string | number | null)[]) => prepared(statement).all(...params) as T[],
     transaction<T>(work: () => T): T {
       const name = `t${depth}`;
       raw.exec(`SAVEPOINT ${name}`);

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
 import { dialogue } from "../../../test/features/search/recall-data.ts";
+import { statementsOf } from "../../../../test/statements.ts";
 import type { Database } from "../../platform/sql.ts";
 import type { Find } from "./index-query.ts";
 import { IndexStore } from "./index-store.ts";
@@ -17,10 +18,10 @@ const { evenings, questions } = dialogue(67);
 
 /** What the index needs of the platform's SQLite. */
 function database(): Database {
-  const sqlite = new DatabaseSync(":memory:");
+  const prepared = statementsOf(new DatabaseSync(":memory:"));
   const sql = {
     exec: (query: string, ...values: (string | number | null)[]) => {
-      const rows = sqlite.prepare(query).all(...values);
+      const rows = prepared(query).all(...values);
       return { toArray: () => rows, one: () => rows[0] };
     },
   };

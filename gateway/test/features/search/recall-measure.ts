@@ -8,6 +8,7 @@ import { type Embedder, readTable } from "../../../src/features/search/static-em
 import { dayWords } from "../../../src/features/search/text.ts";
 import { VectorStore } from "../../../src/features/search/vector-store.ts";
 import type { Database } from "../../../src/platform/sql.ts";
+import { statementsOf } from "../../../../test/statements.ts";
 import { type Conversation, conversations } from "./recall-set.ts";
 
 export const MODES = ["words", "vectors", "both"] as const;
@@ -26,10 +27,10 @@ export function table(): Embedder {
 
 /** What the index needs of the platform's SQLite. */
 export function database(): Database {
-  const sqlite = new DatabaseSync(":memory:");
+  const prepared = statementsOf(new DatabaseSync(":memory:"));
   const sql = {
     exec: (query: string, ...values: (SQLInputValue | ArrayBuffer)[]) => {
-      const rows = sqlite.prepare(query).all(...values.map((value) => (value instanceof ArrayBuffer ? new Uint8Array(value) : value)));
+      const rows = prepared(query).all(...values.map((value) => (value instanceof ArrayBuffer ? new Uint8Array(value) : value)));
       return { toArray: () => rows, one: () => rows[0] };
     },
   };
