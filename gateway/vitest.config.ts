@@ -44,7 +44,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // Two cores is the machine that this must be quick on. The files of one worker share a workerd, and each begins with empty storage.
-    maxWorkers: 2,
+    maxWorkers: 3,
     isolate: false,
     setupFiles: ["test/support/fresh.ts"],
   },

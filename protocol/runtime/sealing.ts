@@ -2,6 +2,7 @@
  * Seals secrets that are stored: AES-256-GCM under a key that is not stored beside them. A sealed text names its key and belongs to one
  * place (such as the path of a setting), so that it cannot be moved to another. Random bytes come in as arguments.
  */
+import { toHex } from "./hex.ts";
 import { createCipheriv, createDecipheriv } from "node:crypto";
 
 /** `gsv-sealed:1:<id of the key>:<base64url of nonce, ciphertext and tag>`; the number is the version of the format. */
@@ -38,7 +39,7 @@ function keyId(key: Uint8Array): string {
   const cipher = createCipheriv(CIPHER, key, new Uint8Array(SEAL_NONCE_BYTES), { authTagLength: TAG_BYTES });
   cipher.setAAD(utf8("id of a key"));
   cipher.final();
-  return [...cipher.getAuthTag().subarray(0, 8)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return toHex(cipher.getAuthTag().subarray(0, 8));
 }
 
 export const isSealed = (text: unknown): boolean => typeof text === "string" && SEALED.test(text);

@@ -1,4 +1,5 @@
 /** How secrets look in a text and how their fields are called, for every program that hides them. PURE. */
+import { toHex } from "./hex.ts";
 
 /** Stands where a secret was; the only mark for this, in every text, answer and log. Generated for Rust. */
 export const HIDDEN = "[redacted]";
@@ -37,7 +38,7 @@ export function spellingsOf(values: Iterable<string>): readonly string[] {
 }
 function encodedOf(value: string): string[] {
   const bytes = new TextEncoder().encode(value);
-  const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const hex = toHex(bytes);
   const base64 = [0, 1, 2].map((before) => base64At(bytes, before));
   const url = base64.map((text) => text.replaceAll("+", "-").replaceAll("/", "_"));
   // A part of a pair of UTF-16 units has no percent-encoding.

@@ -18,6 +18,8 @@ export interface Lane {
   readonly go: (log: string, report: string) => Promise<Outcome>;
   /** Nothing in it depends on time, so it may run in the background too. */
   readonly background?: boolean;
+  /** It waits more than it computes: lanes of this kind that follow each other run at once. */
+  readonly waits?: boolean;
 }
 
 /** For one test file. */
@@ -132,8 +134,8 @@ async function endToEnd(
   if (bundled.code !== 0) return fromCommand(bundled, "scripts/build.ts", BUILT);
   return nodeTests(chosen, log, report, {
     env: { GSV_BIN: join(targetDir(), profile, "gsv"), GSV_RUNTIME_DIR: join(ROOT, "dist", "runtime"), ...env },
-    // The tests wait more than they work. More than two at once would overload a small machine, and deadlines would fail.
-    concurrency: 2,
+    // The tests wait more than they compute. More at once would overload a small machine, and deadlines would fail.
+    concurrency: 3,
   });
 }
 /** Each mistake that the tests noticed is one test; accepted survivors count as skipped. */
@@ -159,11 +161,12 @@ const rust = (packages: readonly string[]): Lane => {
   const which = packages.length === 0 ? ["--workspace"] : packages.flatMap((name) => ["--package", name]);
   return {
     name: "rust",
+    waits: true,
     what: packages.length === 0 ? "all Rust tests" : `Rust tests of ${packages.join(", ")}`,
     compile: async (log) =>
       failedOnly(fromCommand(await compile(["test", ...which, "--locked", "--no-run"], log), "cargo test --no-run", BUILT)),
     go: async (log) => {
-      const result = await cargo(["test", ...which, "--locked", "--no-fail-fast"], log);
+      const result = await cargo(["test", ...which, "--locked", "--no-fail-fast"], log, { env: { RUST_TEST_THREADS: "4" } });
       return judged(fromCargo(result.output), result.code);
     },
   };
@@ -206,6 +209,7 @@ export const LANES: readonly Lane[] = [
   rust([]),
   {
     name: "e2e",
+    waits: true,
     what: "the built gsv program against the real gateway on workerd, with fake model servers",
     compile: (log) => buildGsv("debug", log),
     go: (log, report) => endToEnd(e2eFiles(), log, report, "debug"),

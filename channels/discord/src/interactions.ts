@@ -4,6 +4,7 @@
  * button is acknowledged silently; its answer becomes the end of the message that has the button, and the buttons go. That edit needs no
  * token of Discord, so it works after any wait and any restart.
  */
+import { toHex } from "../../../protocol/runtime/hex.ts";
 import type { API } from "@discordjs/core/http-only";
 import { ApplicationCommandType, ApplicationIntegrationType, InteractionContextType, MessageFlags } from "discord-api-types/v10";
 import type { PlatformHost } from "../../kit/src/platform.ts";
@@ -153,5 +154,5 @@ export class Interactions {
 }
 async function hashOf(text: string): Promise<string> {
   const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
-  return [...bytes.slice(0, 8)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return toHex(bytes.slice(0, 8));
 }

@@ -1,10 +1,12 @@
 /** Signatures of the example channel: hex of the HMAC-SHA256 of `timestamp.body` under the account's secret. */
+import { toHex } from "../../../protocol/runtime/hex.ts";
+
 const encoder = new TextEncoder();
 
 export async function sign(secret: string, timestamp: string, body: string): Promise<string> {
   const key = await crypto.subtle.importKey("raw", encoder.encode(secret), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
   const mac = await crypto.subtle.sign("HMAC", key, encoder.encode(`${timestamp}.${body}`));
-  return Array.from(new Uint8Array(mac), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return toHex(mac);
 }
 /** Compares in constant time. */
 export async function isSigned(secret: string, timestamp: string, body: string, signature: string): Promise<boolean> {

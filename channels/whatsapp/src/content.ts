@@ -2,6 +2,7 @@
  * PURE. Reads the content of a WhatsApp message: text, file, location and kind. The payload comes from a stranger: every field is
  * treated as unknown, prototypes are ignored, all values are bounded.
  */
+import { toHex } from "../../../protocol/runtime/hex.ts";
 import { cleanName } from "../../../protocol/runtime/clean-name.ts";
 import type { InboundFile } from "../../kit/src/platform.ts";
 
@@ -156,11 +157,10 @@ function referenceOf(part: Bag, type: string): FileReference | undefined {
     type,
     directPath,
     ...(typeof url === "string" && url.length <= 2048 && URL.canParse(url) ? { url } : {}),
-    mediaKey: hex(mediaKey),
-    ...(sha256 instanceof Uint8Array && sha256.length === 32 ? { sha256: hex(sha256) } : {}),
+    mediaKey: toHex(mediaKey),
+    ...(sha256 instanceof Uint8Array && sha256.length === 32 ? { sha256: toHex(sha256) } : {}),
   };
 }
-const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 const list = (value: unknown, most: number): readonly unknown[] => (Array.isArray(value) ? value.slice(0, most) : []);
 function placeOf(part: Bag): Content {

@@ -1,4 +1,5 @@
 /** Generates random names and secrets. They must never be predictable or derived from input. */
+import { toHex } from "../../../protocol/runtime/hex.ts";
 
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 
@@ -11,16 +12,10 @@ export function randomName(length: number): string {
 }
 
 /** `bytes` random bytes in hex. */
-export const randomHex = (bytes: number): string => hex(crypto.getRandomValues(new Uint8Array(bytes)));
-
-export function hex(bytes: Uint8Array): string {
-  let text = "";
-  for (const byte of bytes) text += byte.toString(16).padStart(2, "0");
-  return text;
-}
+export const randomHex = (bytes: number): string => toHex(crypto.getRandomValues(new Uint8Array(bytes)));
 
 export async function sha256Hex(text: string): Promise<string> {
-  return hex(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
+  return toHex(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
 }
 
 /** Compares two texts of a known, equal length (digests) in constant time. */

@@ -26,6 +26,8 @@ export interface CompiledCondition {
   readonly value: unknown;
   /** Of a condition on `command`: the words to compare. */
   readonly vector: readonly string[] | undefined;
+  /** The same with the bare name of the program: for a rule that denies or asks, `/bin/RM` is `rm`, as it is on some disks. */
+  readonly bare: readonly string[] | undefined;
   /** The words by which a command begins that another one may run. Empty: the condition does not name one. */
   readonly named: readonly string[];
   /** Absent for other operators, and for a pattern that is not valid. */
@@ -62,6 +64,7 @@ function compileCondition({ path, op, value, flags }: ApprovalCondition, engine:
     op,
     value,
     vector,
+    bare: vector && bareOf(vector),
     named: isBeginning ? named.filter((word) => word !== "") : [],
     regex: compiled?.ok === true ? compiled.regex : undefined,
   };
@@ -106,7 +109,6 @@ const isWorkspace = (folder: unknown): boolean => folder === "" || folder === ".
 
 /** What every rule asks about a command. */
 interface Facts {
-  /** `/bin/rm` is `rm`. */
   readonly bare: readonly string[];
   /** Most often they are the same text, and a pattern takes its time. */
   readonly texts: readonly string[];
@@ -120,21 +122,22 @@ function factsOf(unit: ShellUnit): Facts {
   const found = known.get(unit);
   if (found !== undefined) return found;
   const { words = [], text } = unit;
-  const [program, ...rest] = words;
-  const bare = program === undefined ? [] : [nameIn(program), ...rest];
+  const bare = bareOf(words);
   const texts = unit.words === undefined ? [text] : [...new Set([text, words.join(" "), bare.join(" ")])];
   const facts = { bare, texts, runs: runsAnother(words), isPrinter: isPlain(words) };
   known.set(unit, facts);
   return facts;
 }
-function matchCommand({ op, value, vector, named, regex }: CompiledCondition, unit: ShellUnit, allows: boolean): Match {
+function matchCommand(condition: CompiledCondition, unit: ShellUnit, allows: boolean): Match {
+  const { op, value, vector, named, regex } = condition;
   const { words } = unit;
   if (allows) return op === "equals" && vector !== undefined && words !== undefined && isEqual(words, vector) ? "yes" : "no";
   const { bare, texts, runs, isPrinter } = factsOf(unit);
   const otherwise = (): Match => (words === undefined || runs || (!isPrinter && mayRun(words, named)) ? "unsure" : "no");
   if (vector !== undefined) {
-    const fits = (given: readonly string[]): boolean => isEqual(op === "equals" ? given : given.slice(0, vector.length), vector);
-    return words !== undefined && (fits(words) || fits(bare)) ? "yes" : otherwise();
+    const fits = (given: readonly string[], wanted = vector): boolean =>
+      isEqual(op === "equals" ? given : given.slice(0, wanted.length), wanted);
+    return words !== undefined && (fits(words) || fits(bare, condition.bare)) ? "yes" : otherwise();
   }
   if (op === "regex" && (regex === undefined || texts.some((given) => given.length > MAX_SEARCHED_CHARS))) return "unsure";
   return texts.some((given) => holds(op, given, value, regex)) ? "yes" : otherwise();
@@ -147,12 +150,14 @@ function matchCommand({ op, value, vector, named, regex }: CompiledCondition, un
 function mayRun([program = "", ...args]: readonly string[], named: readonly string[]): boolean {
   const [first, ...others] = named;
   if (first === undefined) return false;
-  const wanted = nameIn(first);
+  const wanted = programIn(first);
   const isIn = (given: readonly string[]): boolean =>
-    given.some((word, at) => nameIn(word) === wanted && others.every((other, index) => given[at + 1 + index] === other));
+    given.some((word, at) => programIn(word) === wanted && others.every((other, index) => given[at + 1 + index] === other));
   return isIn(args) || (!hasKnownArguments(program) && args.some((text) => /\s/.test(text) && isIn(text.split(/[\s;&|()"'`]+/))));
 }
-const nameIn = (program = ""): string => program.slice(program.lastIndexOf("/") + 1);
+/** `/bin/RM` is `rm`. */
+const programIn = (program: string): string => program.slice(program.lastIndexOf("/") + 1).toLowerCase();
+const bareOf = ([program, ...rest]: readonly string[]): readonly string[] => (program === undefined ? [] : [programIn(program), ...rest]);
 
 function matchValue({ path, op, value, regex }: CompiledCondition, args: PolicyCall["args"], allows: boolean): Match {
   const given = valueAt(args, path);

@@ -3,6 +3,7 @@
  * read back with the right size and checksum (promises P17). Storing is idempotent and must never overwrite different
  * content.
  */
+import { toHex } from "../../../protocol/runtime/hex.ts";
 import type { ArchiveInput, ArchiveReceipt, ArchiveStore } from "../ports/archives.ts";
 import type { Message } from "../ports/messages.ts";
 import { failure, type Result } from "../ports/result.ts";
@@ -20,8 +21,7 @@ export interface Archives extends ArchiveStore {
 const MAX_UNPACKED_BYTES = 256 * 1024 * 1024;
 const SHA256 = "sha256";
 
-const hex = (buffer: ArrayBuffer): string => [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-const sha256 = async (bytes: ArrayBuffer): Promise<string> => hex(await crypto.subtle.digest("SHA-256", bytes));
+const sha256 = async (bytes: ArrayBuffer): Promise<string> => toHex(await crypto.subtle.digest("SHA-256", bytes));
 
 async function pack(messages: Iterable<Message>): Promise<{ bytes: ArrayBuffer; count: number }> {
   const encoder = new TextEncoder();
@@ -52,7 +52,7 @@ export function createArchives(bucket: Bucket): Archives {
   async function holds(key: string, bytes: ArrayBuffer, hash: string): Promise<boolean> {
     const head = await bucket.head(key);
     if (!head || head.size !== bytes.byteLength) return false;
-    if (head.checksums.sha256) return hex(head.checksums.sha256) === hash;
+    if (head.checksums.sha256) return toHex(head.checksums.sha256) === hash;
     const object = await bucket.get(key);
     return object !== null && hasBody(object) && (await sha256(await object.arrayBuffer())) === hash;
   }

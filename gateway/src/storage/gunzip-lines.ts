@@ -2,6 +2,7 @@
  * Reads the lines of a gzip stream one at a time in bounded memory. The input is fed in small pieces, because a piece may unpack
  * to a thousand times its size. Never throws because of the stream's content.
  */
+import { toHex } from "../../../protocol/runtime/hex.ts";
 
 export type LinesEnd = {
   /** `broken`: not gzip, truncated or changed. `stopped`: the visitor ended the reading. */
@@ -19,8 +20,6 @@ export interface LinesOptions {
 export const MAX_UNPACKED_BYTES = 256 * 1024 * 1024;
 const MAX_LINE_CHARS = 16 * 1024 * 1024;
 const PIECE_BYTES = 4096;
-
-const hex = (buffer: ArrayBuffer): string => [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** Splits pieces of text into lines without rejoining the incomplete line at each piece. */
 class LineSplitter {
@@ -109,7 +108,7 @@ export async function gunzipLines(
       if (done) {
         if (!splitter.push(decoder.decode()) || !splitter.end()) return await stop("stopped");
         await fed;
-        return { end: "whole", lines, ...(digest ? { sha256: hex(await digest.digest) } : {}) };
+        return { end: "whole", lines, ...(digest ? { sha256: toHex(await digest.digest) } : {}) };
       }
       bytes += value.byteLength;
       if (!splitter.push(decoder.decode(value, { stream: true }))) return await stop("stopped");

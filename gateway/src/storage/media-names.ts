@@ -2,6 +2,7 @@
  * Names of stored files. A name derives from the file's origin, so that a repeated upload stores nothing twice and no sender can
  * choose the name of another sender's file. Asynchronous only because hashing is.
  */
+import { toHex } from "../../../protocol/runtime/hex.ts";
 import { isOwnKey, mediaKey, mediaPrefix } from "./keys.ts";
 
 export type MediaOrigin =
@@ -32,7 +33,7 @@ export async function uuidFor(sessionKey: string, origin: MediaOrigin): Promise<
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))).subarray(0, 16);
   digest[6] = ((digest[6] ?? 0) & 0x0f) | 0x80;
   digest[8] = ((digest[8] ?? 0) & 0x3f) | 0x80;
-  const hex = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const hex = toHex(digest);
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 export const keyFor = async (sessionKey: string, origin: MediaOrigin, mimeType: string): Promise<string> =>

@@ -6,6 +6,7 @@ import { env } from "cloudflare:workers";
 import { listDurableObjectIds, reset, runInDurableObject } from "cloudflare:test";
 import { beforeAll, vi } from "vitest";
 import { instance, newInstance } from "../../src/app/instance.ts";
+import { cacheOf } from "../../src/storage/workspace/cache.ts";
 
 beforeAll(async () => {
   vi.restoreAllMocks();
@@ -13,7 +14,11 @@ beforeAll(async () => {
   await reset();
   await removeSleeping();
   Object.assign(instance, newInstance());
+  // They compare with the bucket at their own times, and the bucket is a new one.
+  cacheOf(env.STORAGE).invalidate(MAIN);
+  cacheOf(env.STORAGE).skills.invalidate({ scope: "agent", agentId: MAIN });
 });
+const MAIN = "main";
 /** `reset` leaves the rows of an object that a test has aborted and that was not used since. */
 async function removeSleeping(): Promise<void> {
   await Promise.all([empty(env.GATEWAY), empty(env.SESSION), empty(env.SEARCH), empty(env.JOB)]);

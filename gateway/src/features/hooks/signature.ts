@@ -5,6 +5,7 @@
  * Sources: docs.github.com "Validating webhook deliveries"; docs.stripe.com "Verify webhook signatures manually"; the specification of
  * Standard Webhooks (standard-webhooks/standard-webhooks).
  */
+import { toHex } from "../../../../protocol/runtime/hex.ts";
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { HookForm } from "../../../../protocol/gen/types.ts";
@@ -120,7 +121,6 @@ function fromHex(text: string | undefined): Uint8Array | undefined {
   if (text === undefined) return undefined;
   return Uint8Array.from({ length: DIGEST_BYTES }, (_, at) => Number.parseInt(text.slice(2 * at, 2 * at + 2), 16));
 }
-const toHex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 export const toBase64 = (bytes: Uint8Array): string => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
 function fromBase64(text: string | undefined): Uint8Array | undefined {
   if (text === undefined) return undefined;

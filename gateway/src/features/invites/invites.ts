@@ -1,4 +1,5 @@
 /** Makes invitations and exchanges them (RM7 to RM9). A part of its own, which is loaded with the first one. */
+import { toHex } from "../../../../protocol/runtime/hex.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { InviteCreateParams, InviteCreateResult, JoinRequest, JoinResult } from "../../../../protocol/gen/types.ts";
 import type { FailureWindow } from "../../kernel/limits.ts";
@@ -52,7 +53,7 @@ async function tokenOf({ kind, secret, nonce }: JoinRequest, sha256: (text: stri
   const key = await crypto.subtle.importKey("raw", bytes.encode(secret), algorithm, false, ["sign"]);
   const derived = new Uint8Array(await crypto.subtle.sign("HMAC", key, bytes.encode(`join:${kind}:${nonce}`)));
   const id = [...derived.slice(32, 32 + TOKEN_ID_CHARS)].map((byte) => BASE32.charAt(byte & 31)).join("");
-  const hex = [...derived.slice(0, 32)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const hex = toHex(derived.slice(0, 32));
   const token = `gsv_${kind}_${id}_${hex}`;
   return { id, token, hash: await sha256(token) };
 }

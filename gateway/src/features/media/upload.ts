@@ -2,6 +2,7 @@
  * Streams an uploaded file into the bucket: bounded, typed by its first bytes, hashed on the way, never whole in memory. The first
  * file under a name stays, and a repeated upload gets the same answer.
  */
+import { toHex } from "../../../../protocol/runtime/hex.ts";
 import type { MediaUploaded } from "../../../../protocol/gen/types.ts";
 import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import { failure, type Result } from "../../ports/result.ts";
@@ -120,7 +121,7 @@ class Source {
       }
       if (left > 0) throw new Error("shorter than declared");
       await Promise.all([writer.close(), hasher.close()]);
-      return hexOf(await digest.digest);
+      return toHex(await digest.digest);
     } catch (error) {
       // The bucket must not store an incomplete file.
       await Promise.allSettled([writer.abort(error), hasher.abort(error), this.cancel()]);
@@ -141,9 +142,8 @@ async function hashOf(body: ReadableStream): Promise<string | undefined> {
   digest.digest.catch(() => {});
   try {
     await body.pipeTo(digest);
-    return hexOf(await digest.digest);
+    return toHex(await digest.digest);
   } catch {
     return undefined;
   }
 }
-const hexOf = (digest: ArrayBuffer): string => Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -1,4 +1,5 @@
 /** Moves: a home is exported from one gateway and imported into another (gateway/spec/move.md). While it is being imported nothing else works. */
+import { toHex } from "../../../../protocol/runtime/hex.ts";
 import type { MethodName } from "../../../../protocol/gen/methods.ts";
 import { actorOf } from "../../kernel/authorise.ts";
 import type { Caller, FeatureDefinition } from "../../kernel/feature.ts";
@@ -51,7 +52,7 @@ export const movesFeature: FeatureDefinition<MovesPorts, MovesOffer> = {
     let loaded: Promise<{ readonly source: MoveSource; readonly target: MoveTarget }> | undefined;
     const load = (): NonNullable<typeof loaded> => {
       loaded ??= Promise.all([ports.movedState(), import("./moves.lazy.ts")]).then(([state, { MoveSource, MoveTarget }]) => {
-        const randomId = (): string => [...ids.bytes(ID_BYTES)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+        const randomId = (): string => toHex(ids.bytes(ID_BYTES));
         const shared = { ...ports, store, state };
         const target = new MoveTarget({ ...shared, restart: () => after(RESTART_MS, ports.restart) });
         wakesAt = () => target.wakesAt();

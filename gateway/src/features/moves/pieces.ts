@@ -1,8 +1,9 @@
 /** Objects of the bucket as pieces, and back (rules MV5, MV13). A large object is staged in parts and joined in one write that the bucket checks. */
+import { toHex } from "../../../../protocol/runtime/hex.ts";
 import { type Bucket, hasBody } from "../../storage/bucket.ts";
 import { decodeBase64, encodeBase64 } from "../../storage/base64.ts";
 import { transferPartKey } from "../../storage/keys.ts";
-import { hexOf, joinedParts } from "../../storage/workspace/received.ts";
+import { joinedParts } from "../../storage/workspace/received.ts";
 import type { PieceRecord } from "./records.ts";
 
 export const PIECE_BYTES = 327_680;
@@ -38,7 +39,7 @@ export async function readPiece(
   if (object === null || !hasBody(object)) return undefined;
   const bytes = new Uint8Array(await object.arrayBuffer());
   if (bytes.length !== length) return undefined;
-  const md5 = hexOf(object.checksums.md5);
+  const md5 = object.checksums.md5 && toHex(object.checksums.md5);
   return {
     kind: "piece",
     key,

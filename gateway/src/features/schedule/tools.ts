@@ -2,6 +2,7 @@
  * `gsv__Cron`: the agent keeps jobs and reminders. Only for the owner's sessions. A job that is asked for in a conversation on a channel
  * answers there, because the tool fills in the full place; no job writes to the person who happened to write last (rule SC8).
  */
+import { toHex } from "../../../../protocol/runtime/hex.ts";
 import { asAgentId, asSessionKey, type CronSchedule, type CronSpec } from "../../../../protocol/gen/types.ts";
 import { readWait } from "../../calls/wait.ts";
 import type { NativeToolContext } from "../../ports/native-tools.ts";
@@ -80,7 +81,7 @@ const specOf = (
 /** The same call again names the same job. */
 async function idOf(name: string, callId: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(callId));
-  const suffix = [...new Uint8Array(digest).slice(0, 5)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const suffix = toHex(digest.slice(0, 5));
   return `${slugOf(name)}-${suffix}`;
 }
 

@@ -1,8 +1,9 @@
 /** The end of an attempt that reads a file of the workspace: in ranges, as fast as the destination acknowledges. */
+import { toHex } from "../../../../protocol/runtime/hex.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type Bucket, guarded, hasBody } from "../../storage/bucket.ts";
 import { isMark } from "../../storage/replace.ts";
-import { hexOf, sha256OfStream } from "../../storage/workspace/received.ts";
+import { sha256OfStream } from "../../storage/workspace/received.ts";
 import { type Frame, NUMBER_BYTES, type SourceEnd, type Tell } from "./ends.ts";
 import type { Facts } from "./machine.ts";
 import { release } from "./release.ts";
@@ -39,7 +40,7 @@ export function bucketSource({ bucket, key, path, facts, tell, chunk, alive, bac
     if (!head.ok) return failed(head.error.reason, head.error.message);
     if (!head.value || isMark(head.value)) return failed("path.not_found", `There is no file \`${path}\` in the workspace.`);
     const { size: sizeBytes, etag, checksums } = head.value;
-    const stored = facts.version === etag ? facts.sha256 : hexOf(checksums.sha256);
+    const stored = facts.version === etag ? facts.sha256 : checksums.sha256 && toHex(checksums.sha256);
     const sha256 = stored ?? (sizeBytes > LIMITS.transferBytes ? "" : await digest(etag));
     if (sha256 === undefined) return;
     found = { sizeBytes, etag, sha256 };

@@ -2,6 +2,7 @@
  * A skill as a folder of files: its names, its digest, and which of several skills of one name is used. The digest covers the path
  * and content of every file, so that every change of a skill changes it. Asynchronous only because hashing is.
  */
+import { toHex } from "../../../../protocol/runtime/hex.ts";
 import { compareTexts } from "../../../../protocol/runtime/compare-texts.ts";
 import type { SkillHead } from "./front-matter.ts";
 
@@ -31,13 +32,12 @@ export const isSkillName = (name: string): boolean => NAME.test(name);
 export const NAME_RULE = "Skills are named with letters, digits, `.`, `_` and `-`, at most 64, the first one a letter or digit.";
 
 const encoder = new TextEncoder();
-const hexOf = (digest: ArrayBuffer): string => [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-export const sha256Of = async (bytes: Uint8Array): Promise<string> => hexOf(await crypto.subtle.digest("SHA-256", bytes));
+export const sha256Of = async (bytes: Uint8Array): Promise<string> => toHex(await crypto.subtle.digest("SHA-256", bytes));
 export async function sha256OfStream(body: ReadableStream): Promise<string> {
   const digest = new crypto.DigestStream("SHA-256");
   digest.digest.catch(() => {});
   await body.pipeTo(digest);
-  return hexOf(await digest.digest);
+  return toHex(await digest.digest);
 }
 /** The digest of all files, by path. A skill without files has a digest too. */
 export function digestOf(files: ReadonlyMap<string, string>): Promise<string> {

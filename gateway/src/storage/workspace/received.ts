@@ -2,6 +2,7 @@
  * Stores a received file in the workspace (rules TF3, TF5, TF7): its parts are joined under the file's key in one conditional write, which the
  * bucket accepts only with the right sha256. Only plain files: what defines an agent, its memory and its records have writers of their own.
  */
+import { toHex } from "../../../../protocol/runtime/hex.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { pause, pieces } from "../../../../protocol/runtime/pause.ts";
 import { failure, type Failure, type Result } from "../../ports/result.ts";
@@ -31,8 +32,6 @@ const DELETE_BATCH = 500;
 /** More than the largest file has. */
 const DELETE_BATCHES = 16;
 
-export const hexOf = (bytes: ArrayBuffer | undefined): string | undefined =>
-  bytes && [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 const bytesOf = (hex: string): ArrayBuffer => Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16)).buffer;
 
 /** `alive` is called with each piece that was read. */
@@ -44,7 +43,7 @@ export async function sha256OfStream(stream: ReadableStream, alive: () => void):
     await writer.write(piece);
   }
   await writer.close();
-  return hexOf(await digest.digest) ?? "";
+  return toHex(await digest.digest);
 }
 
 /** Why no transfer may write this file. */
@@ -110,9 +109,10 @@ export async function storeReceived(bucket: Bucket, file: Received, alive: () =>
   if (put.value === null) return conflict(path);
   const stored = await guarded(`read \`${path}\``, () => bucket.head(key));
   if (!stored.ok) return stored;
-  const sum = hexOf(stored.value?.checksums.sha256);
   if (stored.value?.customMetadata?.[TRANSFER] !== id) return conflict(path);
-  return stored.value.size === sizeBytes && (sum === undefined || sum === sha256) ? { ok: true, value: undefined } : differs();
+  const { size, checksums } = stored.value;
+  const isSame = size === sizeBytes && (checksums.sha256 === undefined || toHex(checksums.sha256) === sha256);
+  return isSame ? { ok: true, value: undefined } : differs();
 }
 
 const differs = (): Failure => failure("transfer.checksum", "The copy differs from the source, so it was removed.");
