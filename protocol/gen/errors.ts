@@ -1310,7 +1310,7 @@ export const ERRORS = {
     http: 403,
     exit: 3,
     text: "The policy of the owner does not allow this tool call.",
-    hint: "Show the rules: `gsv config get toolApproval`. Change the mode of a conversation: `/mode`.",
+    hint: "Show the rules: `gsv config get toolApproval`. In a conversation, `/mode` shows and changes its mode.",
   },
   "policy.error": {
     code: 506,

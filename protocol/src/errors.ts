@@ -142,7 +142,7 @@ row(
   "policy.denied",
   { code: 505, blame: "policy", http: 403, exit: 3 },
   "The policy of the owner does not allow this tool call.",
-  "Show the rules: `gsv config get toolApproval`. Change the mode of a conversation: `/mode`.",
+  "Show the rules: `gsv config get toolApproval`. In a conversation, `/mode` shows and changes its mode.",
 );
 row(
   "policy.error",

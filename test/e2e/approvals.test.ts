@@ -76,6 +76,10 @@ describe("[P15] [S13] [S14] [AP1] [AP3] [AP6] [AP12] approvals", () => {
     await isIdle();
     assert.deepEqual(lines("denied.txt"), []);
     assert.match(await machine.ok("session", "preview"), /use git instead/);
+    // The record names the decision, and the rule that asked.
+    const log = await machine.ok("audit");
+    assert.match(log, new RegExp(`approval\\.end +laptop__Bash +denied +${code} denied`));
+    assert.match(log, /tool\.call +laptop__Bash +allowed +approval:/);
   });
 
   it("a changed policy makes the answer void: the call is asked about again, with a new code", async () => {

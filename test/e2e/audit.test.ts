@@ -31,7 +31,7 @@ describe("the audit", () => {
     await machine.ok("config", "set", "userTimezone", "UTC");
     await machine.ok("config", "set", "limits.stepsPerRun", "7");
     const whole = await machine.ok("audit", "--verify");
-    assert.match(whole, /The audit log is whole: \d+ entries/);
+    assert.match(whole, /The audit log is intact: \d+ entries/);
     await machine.ok("down");
     const database = new DatabaseSync(auditDatabase(machine));
     const { seq } = database.prepare("SELECT seq FROM audit WHERE target = 'userTimezone'").get() as { seq: number };

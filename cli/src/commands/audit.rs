@@ -1,4 +1,4 @@
-//! `gsv audit`: who did what, and whether the log is whole.
+//! `gsv audit`: who did what, and whether the log is intact.
 
 use gsv_protocol::methods::{AuditList, AuditVerify};
 use gsv_protocol::types::{AuditExport, AuditListParams, AuditVerifyParams, AuditVerifyResult};
@@ -30,11 +30,12 @@ pub async fn run(context: &Context, args: Audit) -> Outcome {
                 entry.action,
                 entry.target.unwrap_or_default(),
                 entry.decision.as_str().to_owned(),
+                entry.rule.unwrap_or_default(),
                 entry.detail.unwrap_or_default(),
             ]
         });
         out.table(&Table::new(
-            ["SEQ", "TIME", "WHO", "ACTION", "TARGET", "DECISION", "DETAIL"],
+            ["SEQ", "TIME", "WHO", "ACTION", "TARGET", "DECISION", "RULE", "DETAIL"],
             rows,
         ));
     });
@@ -60,11 +61,11 @@ async fn verify(context: &Context) -> Outcome {
     };
     client.close().await;
     let broken = result.broken.clone();
-    let (is_whole, last) = (result.ok && result.done, result.last_seq);
+    let (is_intact, last) = (result.ok && result.done, result.last_seq);
     context.out.show(result, |result| {
-        if is_whole {
+        if is_intact {
             context.out.line(&format!(
-                "The audit log is whole: {checked} entries, the last one is {last}."
+                "The audit log is intact: {checked} entries, the last one is {last}."
             ));
         }
         if let Some(exported) = result.exported {
@@ -72,7 +73,7 @@ async fn verify(context: &Context) -> Outcome {
         }
     });
     match broken {
-        None if is_whole => Ok(()),
+        None if is_intact => Ok(()),
         None => Err(Failure::failed(
             "The audit log could not be checked to its end.",
             "Run `gsv audit --verify` again.",

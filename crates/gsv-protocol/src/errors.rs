@@ -1729,7 +1729,7 @@ pub const POLICY_DENIED: ErrorReason = ErrorReason {
     http: 403,
     exit: 3,
     text: "The policy of the owner does not allow this tool call.",
-    hint: "Show the rules: `gsv config get toolApproval`. Change the mode of a conversation: `/mode`.",
+    hint: "Show the rules: `gsv config get toolApproval`. In a conversation, `/mode` shows and changes its mode.",
 };
 
 /// The policy could not decide about this tool call, so it was denied.

@@ -1,7 +1,8 @@
 /**
- * Decides whether a tool call may be made now (rule PO1). PURE. The first of these decides: the rules of `toolApproval` in order, what
- * others have written into the conversation (matrix.ts), the mode. Hard denials come before: a caller has no entry for a tool that it may
- * not use. The node's own policy may tighten the decision.
+ * Decides whether a tool call may be made now (rule PO1). PURE. Asked in this order: the rules of `toolApproval`, what others have
+ * written into the conversation (matrix.ts), the mode; a grant answers a question of the last two, and the agent's definition may turn an
+ * allowance into a question. Hard denials come before: a caller has no entry for a tool that it may not use. The node's own policy may
+ * tighten the decision.
  */
 import type { ApprovalConfig, PolicyClass } from "../../../protocol/gen/types.ts";
 import type { Decision, PolicyCall, PolicyMode } from "../ports/policy.ts";
@@ -243,5 +244,5 @@ function byDefault({ name }: PolicyCall, { defaultDecision = "allow" }: Policy):
 export const unanswered = ({ rule, why }: Extract<Decision, { verdict: "ask" }>): Extract<Decision, { verdict: "deny" }> => ({
   verdict: "deny",
   rule,
-  text: `Not run: this call needs the owner's word. ${why} Allow it with a rule (toolApproval.rules) or another toolApproval.mode.`,
+  text: `Not run: this call needs your approval. ${why} Allow such calls with a rule (\`toolApproval.rules\`) or another \`toolApproval.mode\`.`,
 });

@@ -7,7 +7,7 @@ import { type Believed, countOf, DELETERS, isTemporary, nameOf } from "./deleter
 import { withKnownNames } from "./known-names.ts";
 import { once } from "./once.ts";
 import { readShell } from "./shell.ts";
-import { runsAnother } from "./wrappers.ts";
+import { runsAnother, SHELLS } from "./wrappers.ts";
 
 /** Files that a command may delete without a question. */
 export const MAX_DELETED = 50;
@@ -245,7 +245,6 @@ function isMentioned(text: string, program: string, { believed }: Scope): boolea
 const REMOVES_FOLDERS =
   /\b(?:rmtree|remove_tree|rm_rf|rm_r|remove_dir_all|deltree|delete-directory)\b|\brm(?:dir)?(?:Sync)?\([^)]{0,300}recursive|\bunlink[\s(]*(?:glob|<)/;
 
-const SHELLS: ReadonlySet<string> = new Set("sh bash rbash dash ash zsh ksh mksh yash fish csh tcsh".split(" "));
 const isShell = (program = ""): boolean => SHELLS.has(nameOf(program)) || program === "." || program === "source";
 /** Run the command that follows their own options. */
 const PREFIXES: ReadonlySet<string> = new Set(

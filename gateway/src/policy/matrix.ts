@@ -14,9 +14,10 @@ export interface MatrixContext {
   /** The owner's own session: its prompt has the owner's private files. */
   readonly isOwners: boolean;
 }
-const WHY: Readonly<Record<Exclude<PolicyClass, "control" | "egress">, string>> = {
-  read_private: "It reads private data.",
-  read_public: "It reads public data.",
+/** A call that only reads needs no word. */
+type Acting = Exclude<PolicyClass, "read_private" | "read_public">;
+const isActing = (policyClass: PolicyClass): policyClass is Acting => policyClass !== "read_private" && policyClass !== "read_public";
+const WHY: Readonly<Record<Exclude<Acting, "control" | "egress">, string>> = {
   write_workspace: "It writes the agent's workspace.",
   write_protected: "It changes a file that defines the agent or its instructions.",
   write_files: "It changes a file of a machine.",
@@ -29,10 +30,10 @@ const NOT_SPARED: ReadonlySet<PolicyClass> = new Set<PolicyClass>(["egress", "co
 
 /** Why the call needs a word. Undefined: the matrix has nothing against it. `policyClass`: what the call does at most. */
 export function matrixWhy(call: PolicyCall, policyClass: PolicyClass, { taint, isOwners }: MatrixContext): string | undefined {
-  if (!isForeign(taint) || !asks(call, policyClass, taint, isOwners)) return undefined;
+  if (!isForeign(taint) || !isActing(policyClass) || !asks(call, policyClass, taint, isOwners)) return undefined;
   return whyOf(call, policyClass);
 }
-function whyOf(call: PolicyCall, policyClass: PolicyClass): string {
+function whyOf(call: PolicyCall, policyClass: Acting): string {
   if (policyClass === "control") return controlText(call);
   if (policyClass === "egress") return egressText(call);
   const hosts = policyClass === "exec" && call.tool === "Bash" ? askedHosts(call.args, call.sandbox) : undefined;
@@ -41,8 +42,7 @@ function whyOf(call: PolicyCall, policyClass: PolicyClass): string {
 }
 /** The tools that a machine runs in its sandbox. An unknown tool may run outside of it. */
 const COMMANDS: ReadonlySet<string> = new Set(["Bash", "Process"]);
-function asks(call: PolicyCall, policyClass: PolicyClass, { label }: Taint, isOwners: boolean): boolean {
-  if (policyClass === "read_private" || policyClass === "read_public") return false;
+function asks(call: PolicyCall, policyClass: Acting, { label }: Taint, isOwners: boolean): boolean {
   if (policyClass === "exec" && COMMANDS.has(call.tool) && isContained(call) && !mayReachHosts(call)) return false;
   // The other person's own words may do what the owner opened to guests.
   if (!isOwners) return label === "world";
@@ -55,7 +55,7 @@ function asks(call: PolicyCall, policyClass: PolicyClass, { label }: Taint, isOw
  */
 export const guardedWhy = (call: PolicyCall, policyClass: PolicyClass, taint: Taint | undefined, byOthers: boolean): string | undefined =>
   isGuarded(call, policyClass) && (isUnsure(taint) || byOthers) ? whyOf(call, policyClass) + unsureText(taint) : undefined;
-const isGuarded = (call: PolicyCall, policyClass: PolicyClass): boolean =>
+const isGuarded = (call: PolicyCall, policyClass: PolicyClass): policyClass is "write_protected" | "control" =>
   policyClass === "write_protected" || (policyClass === "control" && isOfJobs(call));
 const unsureText = (taint: Taint | undefined): string =>
   isUnsure(taint) && !isForeign(taint) ? ` No one knows who wrote what the conversation has read (${taintText(taint)}).` : "";

@@ -2,9 +2,12 @@
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
 
+/** Take commands as an argument of `-c`, or as their input. */
+export const SHELLS: ReadonlySet<string> = words("sh bash rbash dash ash zsh ksh mksh yash fish csh tcsh elvish nu xonsh pwsh powershell");
 const ALWAYS: ReadonlySet<string> = words(
-  // Shells, and programs that are many programs.
-  "sh bash rbash dash ash zsh ksh mksh yash fish csh tcsh elvish nu xonsh pwsh powershell busybox toybox exe " +
+  `${[...SHELLS].join(" ")} ` +
+    // Programs that are many programs.
+    "busybox toybox exe " +
     // Other users, other rights.
     "sudo sudoedit doas su runuser pkexec gosu setpriv capsh runcon sg newgrp chroot unshare nsenter setarch linux32 linux64 arch firejail bwrap aa-exec sandbox-exec " +
     // Time, priorities, limits, terminals, logs.

@@ -22,7 +22,11 @@ export interface PolicyCall {
   readonly sandbox?: SandboxProfile | undefined;
 }
 
-/** `rule` names what decided: a rule of the configuration (`toolApproval.rules[2]`), a grant, a mode, a class. For audit and people. */
+/**
+ * `rule` names what decided, for the audit and for people: a rule of the configuration (`toolApproval.rules[2]`), `toolApproval.defaultDecision`,
+ * grants (`grant:ID`), a mode (`mode:auto`), a label (`taint:world`), `protected` for what only the owner's own request spares a question,
+ * `autonomy.requires_approval`, or `policy.error`.
+ */
 export type Decision =
   | { readonly verdict: "allow"; readonly rule: string }
   /** `why`: a sentence for the owner: what about this call needs a word. `offer`: what an answer can allow for longer than once. */

@@ -117,7 +117,8 @@ export const approvalsFeature: FeatureDefinition<
           actor,
           action: "approval.end",
           target: entry.tool,
-          decision: "allowed",
+          // Also a question that was given up allows nothing.
+          decision: outcome === "allowed" ? "allowed" : "denied",
           detail: `${code} ${outcome}`,
           argsHash: entry.hash,
         });
