@@ -143,7 +143,7 @@ function manyJobs(call: PolicyCall, made: JobsMade | undefined): ModeVerdict {
 function deleting(call: PolicyCall): ModeVerdict | undefined {
   const command = isShell(call) && Object.hasOwn(call.args, COMMAND) ? call.args[COMMAND] : undefined;
   if (typeof command !== "string" || deletionOf(command) === "few") return undefined;
-  const number = `It may delete more than ${MAX_DELETED} files on ${place(call)}: it names more, does not tell how many, or runs a program that its text does not name.`;
+  const number = `It may delete more than ${MAX_DELETED} files on ${place(call)}: it names a folder, a pattern or more files, or runs a program that its text does not name.`;
   const inside = contained(call);
   return { verdict: "ask", why: `${number} What a command deletes cannot be undone.${inside.verdict === "ask" ? ` ${inside.why}` : ""}` };
 }
