@@ -62,7 +62,7 @@ fn un6_a_plan_names_each_file_and_says_that_changes_by_commands_are_not_kept() {
     let words = run.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         words.contains(
-            "what commands changed is not kept and not undone. This run started 2 commands (the first: ref/r1/1/3 on laptop)"
+            "what commands changed is not kept and not undone. This run started 2 commands (the first: ref/r1/1/3 on laptop); `gsv why run-1 --session agent:main:main` shows them."
         ),
         "{words}"
     );
@@ -99,7 +99,12 @@ fn un4_an_undo_prints_its_name_and_what_was_left_is_a_failure() {
         &[],
     );
     let run = asked(&["undo", "run-1", "--yes"], "undo.apply", &params, &left).failed(1);
-    assert!(run.stderr.contains("`gsv undo run-1 --force`"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("Overwrite later changes too: `gsv undo run-1 --force`."),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]

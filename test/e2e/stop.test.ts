@@ -43,7 +43,7 @@ describe("everything is stopped", () => {
     const stats = await again.call("session.stats", { sessionKey });
     assert.deepEqual([stats["state"], stats["queueSize"]], ["idle", 2]);
     await again.call("session.subscribe", { sessionKey });
-    assert.match((await machine.gsv(["resume"])).stderr, /GSV goes on/);
+    assert.match((await machine.gsv(["resume"])).stderr, /Resumed\. 2 conversations continue\./);
     for (const run of sent) assert.equal((await again.ending(run)).state, "final");
     const texts = fake.requests.slice(calls).map(({ body }) => JSON.stringify(body));
     await until("the other conversation is answered", () => fake.requests.some(({ body }) => JSON.stringify(body).includes("three")));

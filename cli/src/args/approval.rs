@@ -50,12 +50,15 @@ pub struct Allow {
 pub enum Hold {
     /// In this conversation, for at most 24 hours
     Session,
+    /// By this agent, for 1 hour
     #[value(name = "1h")]
-    Hour,
+    OneHour,
+    /// By this agent, for 8 hours
     #[value(name = "8h")]
-    Day,
+    EightHours,
+    /// By this agent, for 30 days
     #[value(name = "30d")]
-    Month,
+    ThirtyDays,
 }
 
 #[derive(Debug, Args)]

@@ -209,7 +209,7 @@ pub enum Command {
         #[arg(short, long, value_name = "KEY")]
         session: Option<SessionKey>,
     },
-    /// List who did what
+    /// List and check the audit log
     Audit(Audit),
     /// Find problems and show how to fix them
     Doctor {

@@ -91,9 +91,9 @@ async fn allow(context: &Context, args: Allow) -> Outcome {
         _ if always => ApprovalAnswerKind::AllowAlways,
         None => return answer(context, question, ApprovalAnswerKind::Allow, None, None).await,
         Some(Hold::Session) => ApprovalAnswerKind::AllowSession,
-        Some(Hold::Hour) => ApprovalAnswerKind::Allow1h,
-        Some(Hold::Day) => ApprovalAnswerKind::Allow8h,
-        Some(Hold::Month) => ApprovalAnswerKind::Allow30d,
+        Some(Hold::OneHour) => ApprovalAnswerKind::Allow1h,
+        Some(Hold::EightHours) => ApprovalAnswerKind::Allow8h,
+        Some(Hold::ThirtyDays) => ApprovalAnswerKind::Allow30d,
     };
     let entry = find(context, &question).await?;
     let Some(choice) = choices(&entry).iter().find(|choice| choice.answer == decision) else {

@@ -80,7 +80,7 @@ fn gr1_a_question_names_the_answers_that_allow_more_and_exactly_what_they_allow(
         ..entry()
     };
     let lines = [
-        "  > `gsv approval allow K7Q2A --for session|8h` allows `git push` on lap[U+202E]",
+        "  > `gsv approval allow K7Q2A --for session` (or 8h) allows `git push` on lap[U+202E]",
         "  > `gsv approval allow K7Q2A --always` saves the rule {}",
     ];
     assert_eq!(longer(&offered), lines);

@@ -84,10 +84,13 @@ pub fn longer(entry: &ApprovalEntry) -> Vec<String> {
         scope.get_or_insert_with(|| visible(text));
     }
     let timed = scope.map(|scope| {
-        format!(
-            "  > `gsv approval allow {code} --for {}` allows {scope}",
-            names.join("|")
-        )
+        let first = names.remove(names.iter().position(|name| *name == "1h").unwrap_or(0));
+        let others = if names.is_empty() {
+            String::new()
+        } else {
+            format!(" (or {})", names.join(", "))
+        };
+        format!("  > `gsv approval allow {code} --for {first}`{others} allows {scope}")
     });
     timed.into_iter().chain(rule).collect()
 }

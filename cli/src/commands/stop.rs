@@ -59,7 +59,7 @@ async fn everything(context: &Context) -> Outcome {
         calls => format!("  {}, with {}", run.session_key, counted(calls.into(), "tool call")),
     }));
     if let Some(calls) = result.client_calls.filter(|calls| *calls > 0) {
-        lines.push(format!("Called off for clients: {}.", counted(calls, "command")));
+        lines.push(format!("Ended {} that clients had started.", counted(calls, "command")));
     }
     if result.pending > 0 {
         lines.push(format!(
@@ -78,8 +78,9 @@ pub async fn resume(context: &Context) -> Outcome {
     context
         .change::<GatewayResume>(NoParams {}, |done| match (done.was_stopped, done.sessions) {
             (false, _) => "Nothing was stopped.".to_owned(),
-            (true, 0) => "GSV goes on. No conversation was held; jobs that wait begin now.".to_owned(),
-            (true, held) => format!("GSV goes on. Held until now: {}.", counted(held, "conversation")),
+            (true, 0) => "Resumed. No conversation was waiting; jobs that wait start now.".to_owned(),
+            (true, 1) => "Resumed. 1 conversation continues.".to_owned(),
+            (true, held) => format!("Resumed. {held} conversations continue."),
         })
         .await
 }

@@ -86,7 +86,7 @@ fn rest(result: &UndoResult, otherwise: &str) -> Outcome {
     if left > 0 {
         let next = if count(result, UndoOutcome::Conflict) > 0 {
             format!(
-                "{otherwise} To undo files too that were changed since: `gsv undo {} --force`.",
+                "{otherwise} Overwrite later changes too: `gsv undo {} --force`.",
                 visible(&result.target)
             )
         } else {
@@ -128,11 +128,20 @@ fn print(context: &Context, result: &UndoResult) {
     }
     if let Some(first) = result.commands.first() {
         let count = result.commands.len();
+        // A call of a client has no conversation and no story.
+        let story = result.session_key.as_ref().map(|key| {
+            format!(
+                "; `gsv why {} --session {}` shows them",
+                visible(&result.target),
+                visible(key.as_str())
+            )
+        });
         out.warn(&format!(
-            "what commands changed is not kept and not undone. This run started {count} command{} (the first: {} on {}); `gsv audit --action tool.call` lists them.",
+            "what commands changed is not kept and not undone. This run started {count} command{} (the first: {} on {}){}.",
             if count == 1 { "" } else { "s" },
             visible(first.call_id.as_str()),
             visible(first.node_id.as_str()),
+            story.unwrap_or_default(),
         ));
     }
 }
@@ -155,7 +164,7 @@ fn line(file: &UndoFile) -> String {
         (UndoOutcome::Undone, UndoAction::Rewrite) => "restored",
         (UndoOutcome::Undone, UndoAction::BringBack) => "brought back",
         (UndoOutcome::Undone, UndoAction::Remove) => "removed",
-        (UndoOutcome::Unchanged, _) => "as before already",
+        (UndoOutcome::Unchanged, _) => "unchanged",
         (UndoOutcome::Conflict, _) => "left alone",
         (UndoOutcome::NoCopy, _) => "no copy",
         (UndoOutcome::Failed, _) => "failed",

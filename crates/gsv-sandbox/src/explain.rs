@@ -57,7 +57,7 @@ pub fn explain(profile: Profile, may_leave: bool, refused: &[String], output: &s
         )
     } else {
         (
-            "lets commands write only the workspace (without git hooks, git configuration, shell and editor files) and $TMPDIR, and use no network",
+            "lets commands write only the workspace (without git hooks, git configuration, shell and editor files) and $TMPDIR",
             "`sandbox` or `roots`",
         )
     };

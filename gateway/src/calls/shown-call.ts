@@ -37,17 +37,58 @@ export const shownOf = ({ approval: { change } }: Pick<AwaitingCall, "approval">
 export const shownText = (text: string): ShownCall => fitted(visible(text));
 function fitted(whole: string): ShownCall {
   const bytes = utf8Bytes(whole);
-  return bytes <= LIMITS.approvalTextBytes ? { text: whole, bytes } : { text: bothEnds(whole, bytes), bytes, whole };
+  return bytes <= LIMITS.approvalTextBytes ? { text: whole, bytes } : { text: bothEnds(whole, LIMITS.approvalTextBytes), bytes, whole };
 }
-/** The arguments, one line or more each. A command comes first and alone is shown bare. */
+/** Arguments that say where or how a call is made. They are shown before others, which may be unknown ones that a model has made up. */
+const DECIDING: readonly string[] =
+  "command sandbox hosts workdir background action processId path source destination force to channel account peerKind peerId sessionKey agentId".split(
+    " ",
+  );
+const rankOf = (name: string): number => (DECIDING.includes(name) ? DECIDING.indexOf(name) : DECIDING.length);
+/**
+ * The arguments, one line or more each: a command first, bare, then those that decide, then the others, the short ones first. No text of one
+ * can be taken for another one: further lines of a value are indented, and a name has no line break. Where there is too much, each long
+ * value is cut by itself, so that no argument hides another one.
+ */
 export function shownCall(args: Readonly<Record<string, unknown>>): ShownCall {
-  const names = Object.keys(args).sort((left, right) => Number(right === "command") - Number(left === "command"));
-  const lines = names.map((name) => {
-    const value = args[name];
-    const text = visible(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
-    return name === "command" ? text : `${visible(name)}: ${text}`;
-  });
-  return fitted(lines.length === 0 ? "(no arguments)" : lines.join("\n"));
+  const entries = Object.keys(args)
+    .map((name) => ({ name, text: entryOf(name, args[name]) }))
+    .sort((left, right) => rankOf(left.name) - rankOf(right.name) || left.text.length - right.text.length)
+    .map(({ text }) => text);
+  const whole = entries.length === 0 ? "(no arguments)" : entries.join("\n");
+  const bytes = utf8Bytes(whole);
+  return bytes <= LIMITS.approvalTextBytes ? { text: whole, bytes } : { text: eachCut(entries), bytes, whole };
+}
+function entryOf(name: string, value: unknown): string {
+  const text = visible(typeof value === "string" ? value : (JSON.stringify(value) ?? "")).replaceAll("\n", `\n${INDENT}`);
+  return name === "command" ? text : `${visible(name).replaceAll("\n", escaped)}: ${text}`;
+}
+const INDENT = "    ";
+/** Of an argument that is cut. Of a call with more arguments than have so much place the first ones are shown. */
+const LEAST_BYTES = 256;
+function eachCut(entries: readonly string[]): string {
+  const most = LIMITS.approvalTextBytes;
+  const shown = entries.slice(0, Math.floor((most - GAP_BYTES) / (LEAST_BYTES + 1)));
+  const others = entries.slice(shown.length);
+  const left = others.reduce((sum, entry) => sum + utf8Bytes(entry) + 1, 0);
+  const rest = others.length === 0 ? [] : [`[... ${others.length} more arguments of ${left} bytes are not shown ...]`];
+  const share = shareOf(
+    shown.map((entry) => utf8Bytes(entry)),
+    most - (shown.length - 1) - (others.length === 0 ? 0 : GAP_BYTES + 1),
+  );
+  const parts = shown.map((entry) => (utf8Bytes(entry) <= share ? entry : bothEnds(entry, share, INDENT)));
+  return [...parts, ...rest].join("\n");
+}
+/** The largest size with which all together have at most `most`, when each is cut to it. */
+function shareOf(sizes: readonly number[], most: number): number {
+  let left = most;
+  const ascending = [...sizes].sort((one, other) => one - other);
+  for (const [index, size] of ascending.entries()) {
+    const share = Math.floor(left / (ascending.length - index));
+    if (size > share) return share;
+    left -= size;
+  }
+  return most;
 }
 /** The whole question, for a chat: what will be done where, why it is asked, and how to answer. */
 export function questionText(call: Pick<AwaitingCall, "name" | "target" | "approval">, args: Readonly<Record<string, unknown>>): string {
@@ -75,13 +116,16 @@ const longerText = (code: string, scope: GrantScope): string =>
   `To allow more than this call: \`gsv approval allow ${code} --for session\`, or 1h, 8h or 30d, allows ${scopeText(scope, visible)}.`;
 /** Of a long text its last bytes are shown, too: what was padded to hide is often at the end. */
 const LAST_BYTES = 1_024;
-/** For the line between the two parts. */
+const LAST_SHARE = 1 / 4;
+/** For the line between the two parts, or the line that ends a list. */
 const GAP_BYTES = 64;
-function bothEnds(whole: string, bytes: number): string {
-  const last = fitting(Array.from(whole.slice(-LAST_BYTES)).reverse(), LAST_BYTES).reverse();
-  const first = fitting(whole, LIMITS.approvalTextBytes - LAST_BYTES - GAP_BYTES);
-  const left = bytes - utf8Bytes(first.join("")) - utf8Bytes(last.join(""));
-  return `${first.join("")}\n[... ${left} bytes are not shown here ...]\n${last.join("")}`;
+/** `indent` begins the line of the second part. */
+function bothEnds(whole: string, most: number, indent = ""): string {
+  const lastBytes = Math.min(LAST_BYTES, Math.floor(most * LAST_SHARE));
+  const last = fitting(Array.from(whole.slice(-lastBytes)).reverse(), lastBytes).reverse();
+  const first = fitting(whole, most - lastBytes - GAP_BYTES - indent.length);
+  const left = utf8Bytes(whole) - utf8Bytes(first.join("")) - utf8Bytes(last.join(""));
+  return `${first.join("")}\n[... ${left} bytes are not shown here ...]\n${indent}${last.join("")}`;
 }
 /** As many characters as fit, none of them cut. */
 function fitting(chars: Iterable<string>, most: number): string[] {

@@ -173,7 +173,7 @@ async function killedInTask(meanwhile: () => Promise<unknown> = async () => unde
 }
 
 describe("[DG5] a kill", () => {
-  test("[P12] of everything while the task runs: one task, one report", async () => {
+  test("[P12] [W2] of everything while the task runs: one task, one report", async () => {
     const report = await killedInTask();
     expect(report).toMatchObject({ status: "completed", summary: "told true" });
     expect(report.delegations).toHaveLength(1);
@@ -249,7 +249,7 @@ test("[DG2] [DG5] a change of the definition ends no task that has begun", async
   expect(report).toMatchObject({ status: "completed", summary: "told true" });
 });
 
-describe("[DG7] what was read", () => {
+describe("[DG7] [TH5] what was read", () => {
   const soul: Call = ["gsv__WriteFile", { path: "SOUL.md", content: "x" }];
   const asks = async (): Promise<void> => {
     let code = "";
