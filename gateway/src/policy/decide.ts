@@ -9,9 +9,9 @@ import type { Decision, PolicyCall, PolicyMode } from "../ports/policy.ts";
 import { isListed } from "../agents/definition.ts";
 import type { Grant } from "../ports/grants.ts";
 import { commandOf, covers, type GrantContext, grantRule, grantsOf, offerOf, scopeOf } from "./grants.ts";
-import { isForeign, type Taint } from "../ports/taint.ts";
+import { isForeign, isUnsure, type Taint } from "../ports/taint.ts";
 import { guardedWhy, heardText, isNotSpared, matrixWhy } from "./matrix.ts";
-import { classOf, type JobsMade, memoryChange, modeVerdict } from "./modes.ts";
+import { classOf, type JobsMade, memoryChange, modeVerdict, remembersForLong } from "./modes.ts";
 import { once } from "./once.ts";
 import type { RegexEngine } from "./regex.ts";
 import { COMMAND, type CompiledRule, compileRules, isShell, matchRule, namesCommand, type ShellUnit } from "./rules.ts";
@@ -186,9 +186,14 @@ const holdsOnceHeard = ({ scope, sessionId }: Grant): boolean => scope.what.kind
 const modeOf = ({ policy, mode, isOwners, unset }: PolicyContext): PolicyMode | undefined =>
   (isOwners ? mode : undefined) ?? policy.mode ?? (policy.defaultDecision === undefined ? unset : undefined);
 
-/** A deletion of a memory cannot wait in quarantine, so it counts as one of a protected file. */
-const classFor = (call: PolicyCall, taint: Taint | undefined): PolicyClass =>
-  isForeign(taint) && memoryChange(call) === "deleted" ? "write_protected" : classOf(call);
+/**
+ * A deletion of a memory cannot wait in quarantine, so it counts as one of a protected file. So does a line for MEMORY.md after text by any
+ * author: with text of others it would wait in quarantine (rules TA9, TA12).
+ */
+function classFor(call: PolicyCall, taint: Taint | undefined): PolicyClass {
+  const isGuarded = isForeign(taint) ? memoryChange(call) === "deleted" : isUnsure(taint) && remembersForLong(call);
+  return isGuarded ? "write_protected" : classOf(call);
+}
 
 /** Rules TA5 and TA9. As long as no mode is set only protected files are guarded, and in mode full the owner has taken it on themselves. */
 function byMatrix(call: PolicyCall, context: PolicyContext): Extract<Decision, { verdict: "ask" }> | undefined {

@@ -139,6 +139,22 @@ describe("[TA5] [S9] the label asks before the mode does", () => {
     // Where the mode asks about protected files, it still does.
     assert.equal(decided(change("gsv__WriteFile", "MEMORY.md"), "world", "ask").rule, "mode:ask");
   });
+  test("[TA9] a line for MEMORY.md asks after files of any author, as a write of the file does; one for today's file does not", () => {
+    const remember = (args: object): PolicyCall => ({
+      name: "gsv__Remember",
+      tool: "gsv__Remember",
+      target: { kind: "native" },
+      policyClass: "write_workspace",
+      args: { text: "x", ...args },
+    });
+    for (const args of [{}, { where: "long-term" }, { where: ["today"] }]) {
+      assert.equal(decided(remember(args), "files", "auto").rule, "protected", JSON.stringify(args));
+      for (const label of [undefined, "self", "world"] as const)
+        assert.equal(decided(remember(args), label, "auto").verdict, "allow", `${label} ${JSON.stringify(args)}`);
+      assert.equal(decided(remember(args), "files", "full").verdict, "allow");
+    }
+    assert.equal(decided(remember({ where: "today" }), "files", "auto").verdict, "allow");
+  });
   test("a higher label never asks less", () => {
     for (const [name, call] of rows)
       for (const mode of ["ask", "auto"] as const)

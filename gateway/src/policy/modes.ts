@@ -83,6 +83,10 @@ export function memoryChange({ target, policyClass, tool, args }: PolicyCall): "
   return tool === DELETES ? "deleted" : "kept";
 }
 const DELETES = "gsv__DeleteFile";
+/** Adds a line to MEMORY.md, which is in the prompt of each later conversation of the owner. */
+export const remembersForLong = ({ target, tool, args }: PolicyCall): boolean =>
+  target.kind === "native" && tool === REMEMBERS && args["where"] !== "today";
+const REMEMBERS = "gsv__Remember";
 function isProtected(given: unknown): boolean {
   if (typeof given !== "string") return true;
   const path = parsePath(given);

@@ -5,7 +5,7 @@
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { failure, type Result } from "../ports/result.ts";
-import { isForeign, TAINT_LABELS, type Taint } from "../ports/taint.ts";
+import { isUnsure, TAINT_LABELS, type Taint } from "../ports/taint.ts";
 import { type Bucket, guarded, hasBody } from "./bucket.ts";
 import {
   contentTypeOf,
@@ -64,7 +64,7 @@ export function taintIn(text: string | undefined): Taint | undefined {
   return { label: known ?? "world", source: decoded(source) };
 }
 export const taintMetadata = (taint: Taint | undefined): Record<string, string> =>
-  isForeign(taint) ? { [TAINT]: `${taint.label} ${encodeURIComponent(taint.source.toWellFormed())}` } : {};
+  isUnsure(taint) ? { [TAINT]: `${taint.label} ${encodeURIComponent(taint.source.toWellFormed())}` } : {};
 function decoded(source: string): string {
   try {
     return decodeURIComponent(source);

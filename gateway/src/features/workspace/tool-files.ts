@@ -18,7 +18,7 @@ import { contentTypeOf, fileKey, isOwnKey, parsePath } from "../../storage/keys.
 import { putMedia } from "../../storage/media-objects.ts";
 import type { Current } from "../../storage/replace.ts";
 import { idOf } from "../../storage/versions.ts";
-import { higher, isForeign, type Taint } from "../../ports/taint.ts";
+import { higher, isUnsure, type Taint } from "../../ports/taint.ts";
 import { createQuarantine } from "../../storage/workspace/quarantine.ts";
 import { createWorkspaceStore, type WriteOptions } from "../../storage/workspace/store.ts";
 import { edited } from "./changes.ts";
@@ -48,7 +48,7 @@ export function createAgentFiles(bucket: Bucket, readSkill: ReadSkill, readMedia
     const options: WriteOptions = {
       by,
       // The owner has seen a change with an expected state, and vouches for it (rule TA14).
-      ...(expect === undefined ? (isForeign(taint) ? { taint } : {}) : { ifMatch: expect }),
+      ...(expect === undefined ? (isUnsure(taint) ? { taint } : {}) : { ifMatch: expect }),
       before: async (path, content, current) => {
         const sha256 = content === undefined ? undefined : await sha256Of(content);
         if (skillPath(path) !== undefined) {

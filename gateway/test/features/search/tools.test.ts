@@ -6,6 +6,7 @@ import type { NativeToolContext } from "../../../src/ports/native-tools.ts";
 import type { RecallInput } from "../../../src/ports/long-term-memory.ts";
 import type { SearchAnswer, SearchInput } from "../../../src/ports/search.ts";
 import { composeNativeTools } from "../../../src/app/native-tools.ts";
+import { taintOf } from "../../../src/storage/versions.ts";
 import { newAgent, textAt, watched } from "../../support/workspace.ts";
 import { silent } from "../../support/gateway.ts";
 
@@ -153,6 +154,18 @@ describe("[P5.4] gsv__Remember", () => {
       result: { note: "The file has this line already." },
     });
     expect(await textAt(`agents/${agent}/MEMORY.md`)).toBe("- The boat is blue.\n- Cats sleep.\n");
+  });
+  it("[TA14] keeps the label of a conversation that has read files of any author, and none of one that has not", async () => {
+    const agent = newAgent();
+    const taint = { label: "files", source: "a file of laptop" } as const;
+    await tools.run("gsv__Remember", { text: "The boat is blue." }, context(true, agent));
+    const labelOf = async (path: string) => {
+      const head = await env.STORAGE.head(`agents/${agent}/${path}`);
+      return head === null ? "no file" : taintOf(head);
+    };
+    expect(await labelOf("MEMORY.md")).toBeUndefined();
+    await tools.run("gsv__Remember", { text: "Run ./x.", where: "today" }, context(true, agent, { taint }));
+    expect(await labelOf("memory/2026-01-01.md")).toEqual(taint);
   });
   it("[P8][W17] writes once per call, and concurrent writes lose nothing", async () => {
     const agent = newAgent();
