@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use globset::Glob;
+use globset::{Glob, GlobMatcher};
 
 /// A folder for temporary files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,10 @@ pub(crate) struct Temporary {
 const DELETERS: [&str; 9] = ["rm", "grm", "srm", "unlink", "shred", "rimraf", "find", "gfind", "git"];
 /// Entries that are looked at for one command. What lies beyond counts as a link.
 const ENTRIES: usize = 10_000;
+/// What a pattern costs of these: it takes as long to compile as some entries to look at.
+const PATTERN: usize = 20;
+/// Bytes of a pattern. A longer one is not compiled, and counts as a link.
+const PATTERN_BYTES: usize = 256;
 
 /// Why a command is refused.
 #[derive(Debug, PartialEq, Eq)]
@@ -83,9 +87,12 @@ fn leads_out(folder: &Path, rest: &str, folders: &[Temporary], left: &mut usize)
     }
     let mut places = vec![folder.to_owned()];
     for name in names.into_iter().filter(|name| !matches!(*name, "" | ".")) {
+        let Some(pattern) = Pattern::read(name, left) else {
+            return true;
+        };
         let mut next = Vec::new();
         for place in &places {
-            let Some(found) = matching(place, name, left) else {
+            let Some(found) = matching(place, &pattern, left) else {
                 return true;
             };
             for path in found {
@@ -100,17 +107,39 @@ fn leads_out(folder: &Path, rest: &str, folders: &[Temporary], left: &mut usize)
     false
 }
 
-/// The entries of a folder that a name in a shell stands for. `None`: they are too many.
-fn matching(folder: &Path, name: &str, left: &mut usize) -> Option<Vec<PathBuf>> {
-    if !name.contains(['*', '?', '[', '{']) {
-        return Some(vec![folder.join(name)]);
+/// A name of a path, as a shell reads it.
+enum Pattern<'a> {
+    Name(&'a str),
+    /// `None`: a pattern that is none for us may be one for the shell, so anything fits.
+    Any(Option<GlobMatcher>),
+}
+
+impl<'a> Pattern<'a> {
+    /// `None`: too much to compile.
+    fn read(name: &'a str, left: &mut usize) -> Option<Self> {
+        if !name.contains(['*', '?', '[', '{']) {
+            return Some(Self::Name(name));
+        }
+        *left = left.checked_sub(PATTERN)?;
+        if name.len() > PATTERN_BYTES {
+            return None;
+        }
+        Some(Self::Any(Glob::new(name).ok().map(|glob| glob.compile_matcher())))
     }
-    let glob = Glob::new(name).map(|glob| glob.compile_matcher());
+}
+
+/// The entries of a folder that a name stands for. `None`: they are too many.
+fn matching(folder: &Path, pattern: &Pattern<'_>, left: &mut usize) -> Option<Vec<PathBuf>> {
+    let glob = match pattern {
+        Pattern::Name(name) => return Some(vec![folder.join(name)]),
+        Pattern::Any(glob) => glob,
+    };
+    // An empty folder is looked at, too.
+    *left = left.checked_sub(1)?;
     let mut found = Vec::new();
     for entry in folder.read_dir().into_iter().flatten().flatten() {
         *left = left.checked_sub(1)?;
-        // A pattern that is none for us may be one for the shell.
-        if glob.as_ref().map_or(true, |glob| glob.is_match(entry.file_name())) {
+        if glob.as_ref().is_none_or(|glob| glob.is_match(entry.file_name())) {
             found.push(entry.path());
         }
     }
@@ -247,7 +276,23 @@ mod tests {
     fn po13_more_entries_than_are_looked_at_count_as_a_link() {
         let lab = Lab::new();
         let of = |left: &mut usize| leads_out(&lab.dir.path().join("t/a"), "d*/x", &lab.folders, left);
-        assert!(!of(&mut 2), "there are two entries");
-        assert!(of(&mut 1));
+        assert!(!of(&mut (PATTERN + 3)), "one folder, with two entries");
+        assert!(of(&mut (PATTERN + 2)));
+    }
+
+    #[test]
+    fn po13_patterns_are_compiled_once_and_are_bounded() {
+        let lab = Lab::new();
+        for folder in 0..200 {
+            std::fs::create_dir_all(lab.dir.path().join(format!("t/d{folder}"))).unwrap();
+        }
+        let alternatives = (0..15_000).map(|number| format!("a{number}*[a-z]")).collect::<Vec<_>>();
+        let long = format!("/tmp/d*/{{{}}}/x", alternatives.join(","));
+        assert_eq!(lab.found(&format!("rm {long}")).as_deref(), Some(long.as_str()));
+        let many = (0..ENTRIES).map(|number| format!("/tmp/b{number}*/x"));
+        assert!(
+            lab.found(&format!("rm {}", many.collect::<Vec<_>>().join(" ")))
+                .is_some()
+        );
     }
 }

@@ -22,7 +22,7 @@ export const MAX_ANSWER_CHARS = 8 * 1024 * 1024;
 export const INVALID_ARGUMENTS = "$invalidArguments";
 const INVALID_CHARS = 2000;
 /** A deeper value would fit no frame, so the conversation could not be read. */
-const MAX_DEPTH = LIMITS.valueDepth + 2;
+export const MAX_DEPTH = LIMITS.valueDepth + 2;
 
 export type Arguments =
   | { readonly kind: "valid"; readonly value: Record<string, unknown> }

@@ -3,7 +3,8 @@
  * tool; any other becomes an error that tells the model what is wrong (rule G4).
  */
 import type { NodeEntry, SandboxProfile } from "../../../protocol/gen/types.ts";
-import { INVALID_ARGUMENTS } from "../models/answer.ts";
+import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
+import { INVALID_ARGUMENTS, MAX_DEPTH } from "../models/answer.ts";
 import { isAllowed } from "../agents/definition.ts";
 import { delegationTools } from "../agents/delegation.ts";
 import type { Ask } from "../calls/approval.ts";
@@ -130,6 +131,7 @@ function argumentsProblem(name: string, args: unknown): string | undefined {
 function jsonProblem(raw: string): string {
   try {
     const value: unknown = JSON.parse(raw);
+    if (isJsonObject(value)) return `they have more than ${MAX_DEPTH} lists and objects in each other`;
     return `they are ${Array.isArray(value) ? "a list" : value === null ? "null" : `a ${typeof value}`}, not an object`;
   } catch (error) {
     return head(error instanceof Error ? error.message : "they are not JSON", MAX_PROBLEM_CHARS);

@@ -190,6 +190,8 @@ describe("[G4] arguments that are not a JSON object", () => {
       /^Not run: the arguments of gsv__ReadFile could not be read \(.*JSON at position 8.*\)\. Write them again/,
     );
     assert.match(problem("[1]"), /they are a list, not an object/);
+    const deep = `{"a":${"[".repeat(100)}${"]".repeat(100)}}`;
+    assert.match(problem(deep), /could not be read \(they have more than \d+ lists and objects in each other\)\. Write them again/);
     assert.match(problem('"x"', "lap__Bash"), /arguments of lap__Bash .*they are a string, not an object/);
   });
   test("an unknown tool stays unknown, whatever its arguments", () => {
