@@ -124,6 +124,10 @@ mod tests {
             explain(Profile::Strict, false, &[], "Permission denied")
                 .is_some_and(|text| text.contains("read only the workspace"))
         );
+        assert!(
+            explain(Profile::WorkspaceNet, false, &[], "Permission denied")
+                .is_some_and(|text| text.contains("and $TMPDIR, which") && !text.contains("network"))
+        );
     }
 
     #[test]

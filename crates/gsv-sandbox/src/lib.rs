@@ -29,6 +29,7 @@ mod environment;
 mod expected;
 mod explain;
 mod git;
+mod git_config;
 mod grants;
 mod hidden;
 mod hosts;

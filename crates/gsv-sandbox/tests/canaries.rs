@@ -33,7 +33,7 @@ use self::others::{
     masks_moved_sockets, masks_relative_sockets, masks_sockets, no_datagrams, no_descriptors, nothing_outside,
     stale_plans, starts_once,
 };
-use self::projects::{other_mounts, protects, protects_any_git, protects_linked, races};
+use self::projects::{other_mounts, protects, protects_any_git, protects_configured, protects_linked, races};
 use self::scene::Scene;
 use self::tiers::{all_open, canaries_hold, missing_tier, program_in_a_shared_folder};
 
@@ -67,10 +67,11 @@ const IN_EACH_TIER: [Test; 14] = [
     ("sb4_open_files_of_the_node_are_not_inherited", no_descriptors),
     ("sb7_a_folder_that_was_replaced_by_a_link_is_made_again", own_links),
 ];
-const IN_BUBBLEWRAP: [Test; 10] = [
+const IN_BUBBLEWRAP: [Test; 11] = [
     ("sb5_hooks_and_settings_of_the_workspace_are_read_only", protects),
     ("sb5_worktrees_and_submodules_are_protected_too", protects_linked),
     ("sb5_git_directories_of_any_name_are_protected", protects_any_git),
+    ("sb5_what_a_git_configuration_names_is_protected", protects_configured),
     (
         "sb4_sockets_of_other_programs_in_the_workspace_are_masked",
         masks_sockets,

@@ -129,9 +129,9 @@ describe("[AP10] [S13] the question shows what runs", () => {
       "[P-34] behind blanks and empty lines",
       `ls${" ".repeat(5_000)};${"\n".repeat(900)}rm -rf x`,
       {},
-      /^ls \[5000 blanks\] ;\n\[899 empty lines\]\nrm -rf x$/,
+      /^ls \[5000 blanks\] ;\n {4}\[899 empty lines\]\n {4}rm -rf x$/,
     ],
-    ["[P-35] in arguments behind a long command", "x".repeat(9_000), { workdir: "/etc", sandbox: "off" }, /workdir: \/etc\nsandbox: off$/],
+    ["[P-35] in arguments behind a long command", "x".repeat(9_000), { workdir: "/etc", sandbox: "off" }, /\nsandbox: off\nworkdir: \/etc$/],
   ];
   it.each(shown)("%s", async (_name, command, more, text) => {
     const on = stage();

@@ -95,22 +95,6 @@ pub(crate) fn protects_linked(tier: Tier) {
 pub(crate) fn protects_any_git(tier: Tier) {
     let scene = Scene::new(Profile::Workspace);
     let ws = scene.path("home/ws");
-    let git = |folder: &Path, args: &[&str]| {
-        let mut command = std::process::Command::new("git");
-        command
-            .current_dir(folder)
-            .args(["-c", "user.name=a", "-c", "user.email=a@b.example"]);
-        command.args(["-c", "protocol.file.allow=always"]).args(args);
-        command
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_CONFIG_NOSYSTEM", "1");
-        let output = command.output().unwrap();
-        assert!(
-            output.status.success(),
-            "{args:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-    };
     let other = scene.path("other/src");
     std::fs::create_dir(&other).unwrap();
     git(&other, &["init", "-q", "-b", "trunk"]);
@@ -180,6 +164,68 @@ pub(crate) fn protects_any_git(tier: Tier) {
     }
     // A worktree that was added by a command is found by the next one.
     scene.fails(tier, "echo x >>mirror.git/worktrees/added/commondir");
+}
+
+/// What the configuration of a repository names, as git itself runs it: hooks in another folder, one that is missing, included files, programs.
+pub(crate) fn protects_configured(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    let ws = scene.path("home/ws");
+    for file in [
+        "tools/more.cfg",
+        "tools/clean.sh",
+        ".githooks/pre-commit",
+        "tools/watch",
+    ] {
+        std::fs::create_dir_all(ws.join(file).parent().unwrap()).unwrap();
+        std::fs::write(ws.join(file), "").unwrap();
+    }
+    git(&ws, &["init", "-q"]);
+    git(&ws, &["commit", "-q", "--allow-empty", "-m", "first"]);
+    git(&ws, &["worktree", "add", "-q", "-b", "tree", "tree"]);
+    git(&ws, &["init", "-q", "sub"]);
+    std::fs::create_dir_all(ws.join("tree/.githooks")).unwrap();
+    git(&ws, &["config", "core.hooksPath", ".githooks"]);
+    git(&ws, &["config", "include.path", "../tools/more.cfg"]);
+    git(&ws, &["config", "filter.x.clean", "sh tools/clean.sh"]);
+    git(&ws.join("sub"), &["config", "core.hooksPath", "later"]);
+    std::fs::write(ws.join("tools/more.cfg"), "[alias]\n\tx = !sh tools/watch\n").unwrap();
+    for script in [
+        "echo x >.githooks/pre-commit",
+        "echo x >.githooks/pre-push",
+        "mv .githooks moved",
+        "echo x >tree/.githooks/pre-push",
+        "echo x >>tools/more.cfg",
+        "rm -f tools/clean.sh && echo x >tools/clean.sh",
+        "echo x >tools/watch",
+        "mv tools moved",
+        "mkdir sub/later && echo x >sub/later/pre-commit && test -e sub/later/pre-commit && ! rm sub/later/pre-commit",
+    ] {
+        scene.fails(tier, script);
+    }
+    assert!(!ws.join("sub/later/pre-commit").exists());
+    // The rest of the folders is content.
+    scene.works(
+        tier,
+        "echo x >tools/other && echo x >sub/new && git status && echo x >tree/new",
+    );
+}
+
+/// Git with no settings of the user.
+fn git(folder: &Path, args: &[&str]) {
+    let mut command = std::process::Command::new("git");
+    command
+        .current_dir(folder)
+        .args(["-c", "user.name=a", "-c", "user.email=a@b.example"]);
+    command.args(["-c", "protocol.file.allow=always"]).args(args);
+    command
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1");
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success(),
+        "{args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// A background command exchanges `.git` and a link to a folder outside the workspace, thousands of times a second, while other commands
