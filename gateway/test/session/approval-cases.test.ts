@@ -131,7 +131,12 @@ describe("[AP10] [S13] the question shows what runs", () => {
       {},
       /^ls \[5000 blanks\] ;\n {4}\[899 empty lines\]\n {4}rm -rf x$/,
     ],
-    ["[P-35] in arguments behind a long command", "x".repeat(9_000), { workdir: "/etc", sandbox: "off" }, /\nsandbox: off\nworkdir: \/etc$/],
+    [
+      "[P-35] in arguments behind a long command",
+      "x".repeat(9_000),
+      { workdir: "/etc", sandbox: "off" },
+      /\nsandbox: off\nworkdir: \/etc$/,
+    ],
   ];
   it.each(shown)("%s", async (_name, command, more, text) => {
     const on = stage();
