@@ -41,6 +41,8 @@ pub struct NodePolicy {
     pub readable: Vec<PathBuf>,
     pub caches: Vec<PathBuf>,
     pub env: Vec<String>,
+    /// Something is said that only a sandbox can do: a profile, its folders, or that nothing leaves it.
+    pub needs_sandbox: bool,
     /// Of one command. Absent: what this machine's memory allows by default.
     pub memory_mib: Option<u64>,
     pub processes: Option<usize>,
@@ -69,11 +71,13 @@ impl NodePolicy {
             readable: Vec::new(),
             caches: caches.collect(),
             env: Vec::new(),
+            needs_sandbox: false,
             memory_mib: None,
             processes: None,
         };
         for (key, item) in entries(document.as_table()) {
             let problem = |problem: &str| at(text, key.span.clone(), &format!("`{}`: {problem}", key.name));
+            policy.needs_sandbox |= matches!(key.name.as_str(), "sandbox" | "roots" | "caches");
             match key.name.as_str() {
                 "sandbox" => {
                     let name = item.as_str().ok_or_else(|| problem("it must be a string"))?;
@@ -82,6 +86,7 @@ impl NodePolicy {
                 "network" => policy.hosts = hosts(item).map_err(|error| problem(&error))?,
                 "escalation" => {
                     policy.escalation = item.as_bool().ok_or_else(|| problem("it must be true or false"))?;
+                    policy.needs_sandbox |= !policy.escalation;
                 }
                 "env" => {
                     policy.env = strings(item).ok_or_else(|| problem("it must be a list of strings"))?;
@@ -177,7 +182,7 @@ impl NodePolicy {
     pub fn sandbox_settings(self, home: PathBuf, own: PathBuf, program: PathBuf) -> SandboxSettings {
         SandboxSettings {
             profile: self.sandbox.unwrap_or(Profile::Workspace),
-            is_named: self.sandbox.is_some(),
+            is_named: self.needs_sandbox,
             may_leave: self.escalation,
             writable: self.writable,
             readable: self.readable,
@@ -337,8 +342,26 @@ mod tests {
             readable: vec!["/srv".into()],
             caches: vec!["/srv/cache".into()],
             env: vec!["MINE".into()],
+            needs_sandbox: true,
         };
         assert_eq!(parse(text), Ok(want));
+        for text in [
+            "sandbox = \"off\"",
+            "[roots]\nro = [\"/srv\"]",
+            "caches = []",
+            "escalation = false",
+        ] {
+            assert!(parse(text).unwrap().needs_sandbox, "{text}");
+        }
+        for text in [
+            "",
+            "env = [\"A\"]",
+            "escalation = true",
+            "network = [\"a.org\"]",
+            "[limits]\nprocesses = 100",
+        ] {
+            assert!(!parse(text).unwrap().needs_sandbox, "{text}");
+        }
     }
 
     #[test]

@@ -26,8 +26,8 @@ pub struct SandboxSettings {
     pub may_leave: bool,
     /// Hosts that the owner has listed. Absent: the owner lets no command reach any.
     pub hosts: Option<Vec<HostRule>>,
-    /// The owner named the profile: the node does not start without it. Otherwise commands run unconfined where no tier holds, and
-    /// the node says so.
+    /// `node.toml` says something that only a sandbox can do: the node does not start without one. Otherwise commands run unconfined where
+    /// no tier holds, and the node says so.
     pub is_named: bool,
     /// The user's home.
     pub home: PathBuf,
@@ -71,6 +71,13 @@ pub fn examine(
         own: settings.own.clone(),
     };
     let plan = Plan::new(&request, &Disk).map_err(|problem| refused(format!("{}.", problem.0)))?;
+    // Before the test: what a command left there must not make it fail.
+    prepare(&plan, &settings.home).map_err(|error| {
+        let own = settings.own.display();
+        refused(format!(
+            "its folders in {own} can't be made: {error}. Remove {own} and start again."
+        ))
+    })?;
     let search: Vec<PathBuf> = env::var_os("PATH")
         .map(|path| env::split_paths(&path).filter(|folder| folder.is_absolute()).collect())
         .unwrap_or_default();
@@ -87,7 +94,8 @@ pub(crate) struct Confinement {
 }
 
 /// The sandbox for a node's commands. `file`: where the plan is stored, in a private folder. A profile that the owner did not name
-/// and that can't be had is missing, which the node reports.
+/// and that this machine can't enforce is missing, which the node reports. Where one was enforced before, or is and its files can't be
+/// made, there is no node: a command could bring that about, and would run without a sandbox after the next start.
 ///
 /// # Errors
 /// The machine can't enforce the profile that the owner named, or a folder can't be used.
@@ -97,9 +105,31 @@ pub(crate) fn confine(
     private: &[PathBuf],
     file: &Path,
 ) -> Result<Confinement, NodeError> {
-    match set_up(settings, workspace, private, file) {
-        Ok(sandbox) => Ok(Confinement { sandbox, missing: None }),
-        Err(NodeError::Sandbox { reason, .. }) if !settings.is_named => Ok(Confinement {
+    if settings.profile == Profile::Off {
+        // The owner has said so, and may take it back on a machine that can't enforce a profile.
+        let _ = std::fs::remove_file(file);
+        return Ok(Confinement::default());
+    }
+    match enforced(settings, workspace, private) {
+        Ok((level, examined)) => {
+            let sandbox = set_up(settings, level, &examined, file)?;
+            Ok(Confinement {
+                sandbox: Some(sandbox),
+                missing: None,
+            })
+        }
+        Err(NodeError::Sandbox { reason, .. }) if settings.is_named || file.exists() => {
+            let before = if settings.is_named {
+                ""
+            } else {
+                "It was enforced at an earlier start of this node."
+            };
+            Err(refused(
+                settings,
+                format!("{} {before}", reason.trim_end()).trim_end().to_owned(),
+            ))
+        }
+        Err(NodeError::Sandbox { reason, .. }) => Ok(Confinement {
             sandbox: None,
             missing: Some(reason.trim_end().to_owned()),
         }),
@@ -107,38 +137,44 @@ pub(crate) fn confine(
     }
 }
 
-fn set_up(
-    settings: &SandboxSettings,
-    workspace: &Path,
-    private: &[PathBuf],
-    file: &Path,
-) -> Result<Option<Sandbox>, NodeError> {
-    if settings.profile == Profile::Off {
-        return Ok(None);
-    }
-    let refused = |reason: String| NodeError::Sandbox {
+fn refused(settings: &SandboxSettings, reason: String) -> NodeError {
+    NodeError::Sandbox {
         profile: settings.profile,
         reason,
-    };
-    let Examined { report, plan } = examine(settings, workspace, private, &Tier::ALL)?;
-    let (Some(level), Some(confinement)) = (report.level(), &report.confinement) else {
-        let advice = report.advice().unwrap_or_default();
-        return Err(refused(format!("{}. {advice}", report.problem())));
-    };
-    prepare(&plan, &settings.home)
-        .and_then(|()| confinement.write(file))
-        .map_err(|error| refused(format!("its files can't be written: {error}.")))?;
+    }
+}
+
+fn enforced(settings: &SandboxSettings, workspace: &Path, private: &[PathBuf]) -> Result<(Level, Examined), NodeError> {
+    let examined = examine(settings, workspace, private, &Tier::ALL)?;
+    let report = &examined.report;
+    match report.level().filter(|_| report.confinement.is_some()) {
+        Some(level) => Ok((level, examined)),
+        None => Err(refused(
+            settings,
+            format!("{}. {}", report.problem(), report.advice().unwrap_or_default()),
+        )),
+    }
+}
+
+fn set_up(
+    settings: &SandboxSettings,
+    level: Level,
+    Examined { report, plan }: &Examined,
+    file: &Path,
+) -> Result<Sandbox, NodeError> {
+    let written = report.confinement.iter().try_for_each(|made| made.write(file));
+    written.map_err(|error| refused(settings, format!("{} can't be written: {error}.", file.display())))?;
     let program = &settings.program;
     let wrapper: [OsString; 3] = [program.path.clone().into(), program.confine.clone(), file.into()];
     let network = settings.hosts.clone().filter(|_| level.has_hosts());
-    Ok(Some(Sandbox {
+    Ok(Sandbox {
         level,
         wrapper: wrapper.into(),
         roots: plan.lasting().cloned().collect(),
-        environment: environment(&plan, env::vars_os(), &settings.env),
+        environment: environment(plan, env::vars_os(), &settings.env),
         may_leave: settings.may_leave,
         network: network.map(|listed| Network { listed }),
-    }))
+    })
 }
 
 /// Removes temporary files of earlier commands. Only while no command runs.

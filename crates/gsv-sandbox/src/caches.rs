@@ -1,7 +1,8 @@
 //! Package caches that commands share with the user, and the sandbox's own homes for tools that insist on writing theirs.
 
+use std::fs::{DirBuilder, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, symlink};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use crate::plan::Plan;
@@ -57,21 +58,18 @@ pub(crate) fn variables(plan: &Plan) -> Vec<(&'static str, PathBuf)> {
     homes.chain([("TMPDIR", plan.temp())]).collect()
 }
 
-/// Makes the sandbox's own folders, and links in them to the caches that the plan shares.
+/// Makes the sandbox's own folders, and links in them to the caches that the plan shares. Commands write there, so anything may be in their
+/// place: a file, a link to elsewhere, a folder that can't be entered.
 ///
 /// # Errors
 /// A folder can't be made.
 pub fn prepare(plan: &Plan, home: &Path) -> io::Result<()> {
-    let make = |path: &Path| std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
-    make(&plan.temp())?;
+    make_own(&plan.temp())?;
+    make_own(&plan.cache())?;
     std::fs::write(plan.own.join("empty"), b"")?;
     for tool in &HOMES {
         let folder = plan.cache().join(tool.folder);
-        // A command may have put a link in its place, to have links made elsewhere.
-        if folder.is_symlink() {
-            std::fs::remove_file(&folder)?;
-        }
-        make(&folder)?;
+        make_own(&folder)?;
         for name in tool.shared {
             let (usual, link) = (home.join(tool.usual).join(name), folder.join(name));
             let Ok(real) = usual.canonicalize() else { continue };
@@ -82,6 +80,19 @@ pub fn prepare(plan: &Plan, home: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// A folder that its owner can use, whatever was there.
+fn make_own(path: &Path) -> io::Result<()> {
+    match path.symlink_metadata() {
+        Ok(meta) if meta.is_dir() => std::fs::set_permissions(path, Permissions::from_mode(0o700)),
+        Ok(_) => std::fs::remove_file(path).and_then(|()| make_new(path)),
+        Err(_) => make_new(path),
+    }
+}
+
+fn make_new(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 #[cfg(test)]

@@ -28,7 +28,9 @@ use std::process::ExitCode;
 use gsv_sandbox::{Profile, Tier, canary_main, confine_main};
 
 use self::attempts::attempts;
-use self::files::{caches, changes_nothing, fails_closed, hidden_files, no_secrets, own_links, strict_reads, writes};
+use self::files::{
+    caches, changes_nothing, fails_closed, hidden_files, no_secrets, own_links, own_places, strict_reads, writes,
+};
 use self::others::{
     masks_moved_sockets, masks_relative_sockets, masks_sockets, no_datagrams, no_descriptors, nothing_outside,
     stale_plans, starts_once,
@@ -48,7 +50,7 @@ fn main() -> ExitCode {
 
 type Test = (&'static str, fn(Tier));
 
-const IN_EACH_TIER: [Test; 14] = [
+const IN_EACH_TIER: [Test; 15] = [
     ("sb1_the_canaries_hold_in_each_profile", canaries_hold),
     ("sb1_a_program_in_a_shared_folder_is_tested", program_in_a_shared_folder),
     ("sb3_hidden_files_can_not_be_read_and_others_can", hidden_files),
@@ -66,6 +68,7 @@ const IN_EACH_TIER: [Test; 14] = [
     ("sb3_sb4_no_attempt_of_the_table_gets_out", attempts),
     ("sb4_open_files_of_the_node_are_not_inherited", no_descriptors),
     ("sb7_a_folder_that_was_replaced_by_a_link_is_made_again", own_links),
+    ("sb7_what_is_in_the_place_of_an_own_folder_is_no_hindrance", own_places),
 ];
 const IN_BUBBLEWRAP: [Test; 11] = [
     ("sb5_hooks_and_settings_of_the_workspace_are_read_only", protects),

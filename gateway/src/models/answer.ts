@@ -9,7 +9,7 @@ import type { Usage } from "../../../protocol/gen/types.ts";
 import { valueNestsDeeper } from "../../../protocol/runtime/depth.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import type { AssistantMessage, TextBlock, ThinkingBlock, ToolCallBlock } from "../ports/messages.ts";
-import type { ModelOutcome } from "../ports/model.ts";
+import type { ModelOutcome, ModelRequest } from "../ports/model.ts";
 import { badAnswer, overflowed, refused } from "./failure.ts";
 import type { Target } from "./resolve.ts";
 
@@ -82,6 +82,7 @@ export function toUsage(usage: PiUsage, priced: boolean): Usage {
 export class AnswerCollector {
   readonly #onText: (text: string) => void;
   readonly #onThought: ((text: string) => void) | undefined;
+  readonly #onArguments: ((length: number) => void) | undefined;
   /** The block of the last thought. */
   #thinking: number | undefined;
   /** Raw arguments by block, and whether the block was closed. */
@@ -89,9 +90,10 @@ export class AnswerCollector {
   #closed = new Set<number>();
   #chars = 0;
 
-  constructor(onText: (text: string) => void, onThought?: (text: string) => void) {
+  constructor({ onText, onThought, onArguments }: Pick<ModelRequest, "onText" | "onThought" | "onArguments">) {
     this.#onText = onText;
     this.#onThought = onThought;
+    this.#onArguments = onArguments;
   }
   get tooLarge(): boolean {
     return this.#chars > MAX_ANSWER_CHARS;
@@ -105,6 +107,7 @@ export class AnswerCollector {
         return;
       case "toolcall_delta": {
         this.#chars += event.delta.length;
+        this.#onArguments?.(event.delta.length);
         const pieces = this.#raw.get(event.contentIndex);
         if (pieces) pieces.push(event.delta);
         else this.#raw.set(event.contentIndex, [event.delta]);

@@ -34,7 +34,7 @@ const answer = (more: Partial<PiAssistant> = {}, input = 1, cacheRead = 0): PiAs
     ...more,
   }) as PiAssistant;
 const context = { now: 1, nameOf: (wire: string) => wire, extraOf: () => undefined, maxTokens: 100 };
-const finished = (message: PiAssistant, of = target) => new AnswerCollector(() => {}).finish(of, message, context);
+const finished = (message: PiAssistant, of = target) => new AnswerCollector({ onText: () => {} }).finish(of, message, context);
 const reasonOf = (message: PiAssistant): string => {
   const outcome = finished(message);
   return outcome.kind === "failed" ? `${outcome.error.reason} ${outcome.retryable}: ${outcome.error.message}` : outcome.kind;
@@ -54,7 +54,9 @@ describe("arguments of a call", () => {
 describe("text", () => {
   it("is passed on piece by piece, empty pieces are not, and none behind the limit of an answer", () => {
     const heard: string[] = [];
-    const collector = new AnswerCollector((text) => heard.push(text));
+    let written = 0;
+    const onArguments = (length: number) => void (written += length);
+    const collector = new AnswerCollector({ onText: (text) => heard.push(text), onArguments });
     collector.take(event("text_delta", "a"));
     collector.take(event("text_delta", ""));
     collector.take(event("thinking_delta", "x".repeat(MAX_ANSWER_CHARS - 2)));
@@ -64,7 +66,7 @@ describe("text", () => {
     collector.take(event("toolcall_delta", "c"));
     assert.equal(collector.tooLarge, true);
     collector.take(event("text_delta", "d"));
-    assert.deepEqual(heard, ["a", "b"]);
+    assert.deepEqual([heard, written], [["a", "b"], 1]);
   });
 });
 
@@ -107,10 +109,7 @@ describe("what an answer cost", () => {
 describe("[CT13] what the model thinks", () => {
   it("is handed on as it arrives, with a blank line between two thoughts, and never as text", () => {
     const [texts, thoughts]: [string[], string[]] = [[], []];
-    const collector = new AnswerCollector(
-      (text) => texts.push(text),
-      (text) => thoughts.push(text),
-    );
+    const collector = new AnswerCollector({ onText: (text) => texts.push(text), onThought: (text) => thoughts.push(text) });
     collector.take(event("thinking_delta", "First", 0));
     collector.take(event("thinking_delta", "", 0));
     collector.take(event("thinking_delta", " this.", 0));
@@ -121,7 +120,7 @@ describe("[CT13] what the model thinks", () => {
   });
   it("is dropped where no one listens", () => {
     const texts: string[] = [];
-    new AnswerCollector((text) => texts.push(text)).take(event("thinking_delta", "x"));
+    new AnswerCollector({ onText: (text) => texts.push(text) }).take(event("thinking_delta", "x"));
     assert.deepEqual(texts, []);
   });
 });

@@ -87,7 +87,7 @@ export async function callProvider(target: Target, request: ModelRequest, deps: 
   });
   const fetch = target.bound === true && deps.ai !== undefined ? bindingFetch(deps.ai) : deps.fetch;
   const transport = createTransport({ fetch, guard, watchdog, now: request.now, stopped: () => controller.signal.aborted });
-  const collector = new AnswerCollector(request.onText, request.onThought);
+  const collector = new AnswerCollector(request);
 
   const level = request.thinkLevel ?? request.config.model.thinkLevel;
   const reasoning: ThinkingLevel | undefined = level === undefined || level === "none" ? undefined : level;

@@ -5,7 +5,7 @@
 import type { SandboxProfile } from "../../../protocol/gen/types.ts";
 import type { MediaBlock } from "../ports/messages.ts";
 import type { Origin } from "../ports/origin.ts";
-import { higher, isForeign, OWNER, SOURCE_CHARS, type Taint, type TaintLabel } from "../ports/taint.ts";
+import { higher, isUnsure, OWNER, SOURCE_CHARS, type Taint, type TaintLabel } from "../ports/taint.ts";
 import type { ToolTarget } from "../ports/tool-target.ts";
 import { REMEMBER } from "../tools/memory-tools.ts";
 import { isHarmless } from "./harmless.ts";
@@ -142,14 +142,14 @@ export function fileLabel(path: unknown): TaintLabel {
 }
 /** Of a file that was read: what its folder tells, or the label that it was written with (rule TA14). Undefined: nothing of others. */
 export function fileTaint(path: string, stored: Taint | undefined): Taint | undefined {
-  if (!isForeign(stored)) return undefined;
+  if (!isUnsure(stored)) return undefined;
   const { label } = higher(stored, taint(fileLabel(path), path));
   return taint(label, `the file ${path}, written after ${stored.source}`);
 }
 /** Of names that were listed, with the labels of the files that have them. A name can be a sentence. Undefined: nothing of others. */
 export function namesTaint(labels: readonly (Taint | undefined)[]): Taint | undefined {
   const highest = labels.reduce((known, next) => (known === undefined ? next : higher(known, next)), undefined);
-  return isForeign(highest) ? taint(highest.label, `the name of a file, written after ${highest.source}`) : undefined;
+  return isUnsure(highest) ? taint(highest.label, `the name of a file, written after ${highest.source}`) : undefined;
 }
 /** Skills come from anywhere; that the owner lets the agent use one does not make its author the owner. */
 const SKILLS = "skills";

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import type { SandboxProfile } from "../../../protocol/gen/types.ts";
 import type { Origin } from "../ports/origin.ts";
 import { higher, isAbove, type Taint, TAINT_LABELS, type TaintLabel } from "../ports/taint.ts";
-import { channelTaint, fileTaint, filesTaint, messageTaint, resultTaint } from "./taint.ts";
+import { channelTaint, fileTaint, filesTaint, messageTaint, namesTaint, resultTaint } from "./taint.ts";
 
 const world: Taint = { label: "world", source: "a test" };
 const on = (role: "owner" | "guest"): Origin => ({ kind: "channel", channel: "whatsapp", accountId: "default", senderId: "ada", role });
@@ -112,6 +112,9 @@ describe("[TA4] a result", () => {
       label: "peer",
       source: "the file notes.md, written after a message of bo",
     });
+    assert.equal(fileTaint("notes.md", { label: "files", source: "x" })?.label, "files");
+    assert.equal(namesTaint([undefined, { label: "self", source: "x" }]), undefined);
+    assert.equal(namesTaint([undefined, { label: "files", source: "x" }, { label: "self", source: "x" }])?.label, "files");
     assert.equal(fileTaint("results/a.txt", { label: "peer", source: "x" })?.label, "world");
   });
   test("names its source", () => {

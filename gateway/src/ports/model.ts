@@ -24,6 +24,8 @@ export interface ModelRequest {
   readonly onText: (text: string) => void;
   /** Called with what the model thinks, in the same way, where the provider shows it. */
   readonly onThought?: (text: string) => void;
+  /** Called in the same way with the length of each piece of a tool call's arguments, in UTF-16 units. */
+  readonly onArguments?: (length: number) => void;
 }
 
 export type ModelOutcome =

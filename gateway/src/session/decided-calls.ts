@@ -17,7 +17,7 @@ import type { NativeTools } from "../ports/native-tools.ts";
 import { isPlainlyOwner, type Origin, originText } from "../ports/origin.ts";
 import { type GsvError, sentence } from "../ports/result.ts";
 import type { RunContext } from "../ports/run-context.ts";
-import { isForeign, type Taint, taintMark } from "../ports/taint.ts";
+import { isUnsure, type Taint, taintMark } from "../ports/taint.ts";
 import type { AwaitingCall, WaitingCall } from "../calls/open-call.ts";
 import type { CallTarget, PresentDecision, ReplyCall } from "./machine/event.ts";
 import { targetOf } from "./machine/phase/approving.ts";
@@ -191,10 +191,31 @@ export async function presentDecision(
   const plain = await tableOf(ports, state, context, { taint, origin, directives, runId });
   // No one has answered for a call that waited for its machine: a grant must hold.
   const table = call.status === "awaiting_node" ? await tableWithGrants(ports, state, plain, [asked]) : plain;
-  const { target, fileSha256 } = await shown(ports, state, asked, resolveCall(asked.name, args, table));
+  const resolved = resolveCall(asked.name, args, table);
+  const change = call.status === "awaiting_approval" && call.approval.change !== undefined ? call.approval : undefined;
+  // The owner has read a change. It may need no word by now, but that is what they have allowed.
+  if (change !== undefined && resolved.kind === "native" && resolved.ask === undefined)
+    return sameChange(ports, state, { ...asked, callId: call.callId }, resolved, change, args);
+  const { target, fileSha256 } = await shown(ports, state, asked, resolved);
   const bound = { ...asked, callId: call.callId, fileSha256 };
   const version = atTarget(await policyVersion(ports, context, table), target, table);
   return { target, binding: await bind(ports, bound, target, version), args };
+}
+/** The call as it was asked about, while its file is as it was; else with the question of the other change. */
+async function sameChange(
+  ports: DecidePorts,
+  state: State,
+  asked: Omit<Bound, "fileSha256">,
+  resolved: Extract<CallTarget, { readonly kind: "native" }>,
+  { rule, why, taint, policy, hash }: AwaitingCall["approval"],
+  args: Readonly<Record<string, unknown>>,
+): Promise<PresentDecision> {
+  const ask = { rule, why, ...(taint === undefined ? {} : { taint }) };
+  const { target, fileSha256 } = await shown(ports, state, asked, { ...resolved, ask });
+  const binding = await bind(ports, { ...asked, fileSha256 }, target, policy);
+  if (binding.hash !== hash || target.kind === "none") return { target, binding, args };
+  const { ask: _asked, ...allowed } = target;
+  return { target: allowed, binding, args };
 }
 
 /** Those of this moment: the owner may have changed the mode while the model wrote. */
@@ -283,7 +304,7 @@ async function shown(
 }
 /** Everything that the decision about a call depends on, beside the call. */
 async function policyVersion({ sha256 }: DecidePorts, { config }: RunContext, { policy, isOwners }: ToolTable): Promise<string> {
-  const heard = isForeign(policy.taint) ? { taint: policy.taint } : {};
+  const heard = isUnsure(policy.taint) ? { taint: policy.taint } : {};
   const always = policy.alwaysAsked?.length ? { alwaysAsked: policy.alwaysAsked } : {};
   const parts = { toolApproval: config.toolApproval ?? null, mode: policy.mode ?? null, isOwners, ...heard, ...always };
   return (await sha256(canonicalJson(parts))).slice(0, 16);

@@ -8,7 +8,7 @@ import { amountText, limitAdvice } from "../calls/limit-question.ts";
 import { believedUsage } from "../models/believed-usage.ts";
 import { tokensOfChars } from "../models/estimate.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
-import type { CallTerms, TermsAsk } from "../ports/model.ts";
+import type { CallTerms, ModelOutcome, TermsAsk } from "../ports/model.ts";
 import type { GsvError } from "../ports/result.ts";
 import type { EffectiveConfig } from "../ports/run-context.ts";
 import {
@@ -49,10 +49,21 @@ export interface CallAsk extends TermsAsk {
 export interface AllowedCall {
   /** For the request: smaller than the setting when a limit leaves less. */
   readonly maxTokens: number | undefined;
-  /** What is believed of the provider's count (rule SP12). What is not believed is noted in the log. */
-  readonly believe: (usage: Usage) => Usage;
-  /** What the call used, for the ledger; undefined: nothing. Without `usage` it is estimated from what was sent and received. */
-  readonly end: (usage: Usage | undefined, receivedChars: number | undefined) => SpendSum | undefined;
+  /** The outcome with what counts of it (rules SP2, SP12), and what the call used, for the ledger; without `spent`: nothing. */
+  readonly end: (outcome: ModelOutcome, received: Received) => Ended;
+  /** The call is not made. */
+  readonly cancel: () => void;
+}
+/** What a call got before it ended. */
+export interface Received {
+  /** Of text, thoughts and arguments, in UTF-16 units. */
+  readonly chars: number;
+  /** The call was stopped here: the provider may have gone on. */
+  readonly isStopped: boolean;
+}
+export interface Ended {
+  readonly outcome: ModelOutcome;
+  readonly spent?: SpendSum;
 }
 export type Allowed =
   | { readonly ok: true; readonly call: AllowedCall }
@@ -87,7 +98,7 @@ export class SpendGate {
     const state = this.#ports.state();
     const terms = this.#ports.terms(model, config, ask);
     if (terms === undefined || state === undefined)
-      return { ok: true, call: { maxTokens: ask.maxTokens, believe: (usage) => usage, end: () => undefined } };
+      return { ok: true, call: { maxTokens: ask.maxTokens, end: (outcome) => ({ outcome }), cancel: () => {} } };
     const guest = guestOf(state.identity, run?.origin);
     const costOf = (output: number): Amount =>
       terms.rates ? { costUsd: terms.inputUsd + output * terms.rates.output, tokens: 0 } : { costUsd: 0, tokens: ask.inputTokens + output };
@@ -113,17 +124,31 @@ export class SpendGate {
       ok: true,
       call: {
         maxTokens: output < terms.output ? Math.max(1, output - terms.thinking) : ask.maxTokens,
-        believe: (usage) => this.#believed(usage, terms, ask),
-        end: (counted, receivedChars) => {
-          const usage = counted && (believedUsage(counted, terms, ask.inputTokens) ?? counted);
-          const sum = this.#sumOf(ask, terms, guest, usage, receivedChars);
-          this.#close(amount, sum ?? NOTHING);
-          return sum;
+        end: (given, received) => {
+          const outcome = this.#counted(given, received, terms, ask);
+          const usage = outcome.kind === "replied" ? (countedOf(outcome) ?? estimated(terms, ask.inputTokens, received)) : outcome.usage;
+          const spent = usage && sumOf(ask, guest, usage, this.#ports.wall());
+          this.#close(amount, spent ?? NOTHING);
+          return { outcome, ...(spent === undefined ? {} : { spent }) };
         },
+        cancel: () => this.#close(amount, NOTHING),
       },
     };
   }
 
+  /**
+   * A provider that was cut off has counted nothing, or what it had done at the begin, and bills what it was sent and what it wrote. One
+   * that refused the call has done nothing.
+   */
+  #counted(outcome: ModelOutcome, received: Received, terms: CallTerms, ask: CallAsk): ModelOutcome {
+    const counted = countedOf(outcome);
+    const believed = counted && this.#believed(counted, terms, ask);
+    if (outcome.kind === "replied") return believed === undefined ? outcome : withUsage(outcome, believed);
+    const { usage: _usage, ...rest } = outcome;
+    const hasBegun = believed !== undefined || received.chars > 0 || received.isStopped;
+    if (!hasBegun) return rest;
+    return { ...rest, usage: atLeast(believed, estimated(terms, ask.inputTokens, received), terms) };
+  }
   #believed(usage: Usage, terms: CallTerms, { inputTokens, model }: CallAsk): Usage {
     const believed = believedUsage(usage, terms, inputTokens);
     if (believed === undefined) return usage;
@@ -175,36 +200,42 @@ export class SpendGate {
       tokens: Math.max(0, purse.tokens + reserved.tokens - used.tokens),
     };
   }
-  #sumOf(
-    { model, config, inputTokens }: CallAsk,
-    terms: CallTerms,
-    guest: string | undefined,
-    usage: Usage | undefined,
-    receivedChars: number | undefined,
-  ): SpendSum | undefined {
-    const known = usage !== undefined && usage.total > 0 ? usage : estimated(terms, inputTokens, receivedChars);
-    if (known === undefined) return undefined;
-    return {
-      day: localDay(this.#ports.wall(), config.userTimezone).today,
-      model: `${model.provider}/${model.id}`,
-      ...(guest === undefined ? {} : { guest }),
-      calls: 1,
-      input: known.input,
-      output: known.output,
-      cacheRead: known.cacheRead ?? 0,
-      cacheWrite: known.cacheWrite ?? 0,
-      costUsd: known.costUsd ?? 0,
-      tokens: known.costUsd === undefined ? known.total : 0,
-    };
-  }
 }
 
+/** Undefined: the provider counted nothing. */
+const countedOf = ({ usage }: ModelOutcome): Usage | undefined => (usage !== undefined && usage.total > 0 ? usage : undefined);
+const withUsage = (outcome: Extract<ModelOutcome, { kind: "replied" }>, usage: Usage): ModelOutcome => ({
+  ...outcome,
+  usage,
+  message: { ...outcome.message, usage },
+});
 /** For a call whose provider counted nothing: what was sent, and what had arrived. */
-function estimated({ rates, inputUsd }: CallTerms, input: number, receivedChars: number | undefined): Usage | undefined {
-  if (receivedChars === undefined) return undefined;
-  const output = tokensOfChars(receivedChars);
+function estimated({ rates, inputUsd }: CallTerms, input: number, { chars }: Received): Usage {
+  const output = tokensOfChars(chars);
   const usage = { input: Math.ceil(input), output, total: Math.ceil(input) + output };
   return rates ? { ...usage, costUsd: inputUsd + output * rates.output } : usage;
+}
+/** What the provider counted before the call ended, and no less than what had arrived. */
+function atLeast(counted: Usage | undefined, estimate: Usage, { rates }: CallTerms): Usage {
+  if (counted === undefined) return estimate;
+  const more = estimate.output - counted.output;
+  if (more <= 0) return counted;
+  const usage = { ...counted, output: estimate.output, total: counted.total + more };
+  return counted.costUsd === undefined || rates === undefined ? usage : { ...usage, costUsd: counted.costUsd + more * rates.output };
+}
+function sumOf({ model, config }: CallAsk, guest: string | undefined, used: Usage, wall: number): SpendSum {
+  return {
+    day: localDay(wall, config.userTimezone).today,
+    model: `${model.provider}/${model.id}`,
+    ...(guest === undefined ? {} : { guest }),
+    calls: 1,
+    input: used.input,
+    output: used.output,
+    cacheRead: used.cacheRead ?? 0,
+    cacheWrite: used.cacheWrite ?? 0,
+    costUsd: used.costUsd ?? 0,
+    tokens: used.costUsd === undefined ? used.total : 0,
+  };
 }
 const smaller = (left: Amount, right: Amount): Amount => ({
   costUsd: Math.min(left.costUsd, right.costUsd),

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { base, context, RUN } from "../../test/session/effect-bench.ts";
 import { callTerms } from "../models/terms.ts";
-import type { CallTerms } from "../ports/model.ts";
+import type { Usage } from "../../../protocol/gen/types.ts";
+import type { CallTerms, ModelOutcome } from "../ports/model.ts";
 import type { SpendAnswer, SpendAsk } from "../ports/spend.ts";
 import { budgetOf } from "./run-settings.ts";
 import { type Allowed, type CallAsk, SpendGate } from "./spend-gate.ts";
@@ -50,28 +51,41 @@ function allowed(result: Allowed): Extract<Allowed, { ok: true }>["call"] {
   assert.ok(result.ok, result.ok ? "" : result.error.message);
   return result.call;
 }
+const HEARD = { chars: 10, isStopped: false };
+const replied = (used: Usage): ModelOutcome => ({
+  kind: "replied",
+  message: { role: "assistant", content: [], timestamp: 0, api: "x", provider: "p", model: "m", usage: used, stopReason: "stop" },
+  calls: [],
+  usage: used,
+});
+const failed = (used?: Usage): ModelOutcome => ({
+  kind: "failed",
+  error: { reason: "model.unreachable", message: "Broken off." },
+  retryable: true,
+  ...(used === undefined ? {} : { usage: used }),
+});
 const usage = (costUsd?: number) => ({ input: 100, output: 50, total: 150, ...(costUsd === undefined ? {} : { costUsd }) });
 
 describe("a model call", () => {
   test("[SP1] sets its worst cost aside; calls under one grant ask once, as long as they use less", async () => {
     const far = new Far();
     const gate = far.gate();
-    for (let call = 0; call < 20; call++) allowed(await gate.begin(ask())).end(usage(0.001), 10);
+    for (let call = 0; call < 20; call++) allowed(await gate.begin(ask())).end(replied(usage(0.001)), HEARD);
     assert.equal(far.asks.length, 1);
     assert.ok(Math.abs((far.asks[0]?.need.costUsd ?? 0) - 0.11) < 1e-9);
     assert.ok(Math.abs((far.asks[0]?.least.costUsd ?? 0) - 0.05096) < 1e-9);
-    for (let call = 0; call < 4; call++) allowed(await gate.begin(ask())).end(usage(0.11), 10);
+    for (let call = 0; call < 4; call++) allowed(await gate.begin(ask())).end(replied(usage(0.11)), HEARD);
     assert.equal(far.asks.length, 2);
   });
   test("[SP1] asks again when the grant's time is over, and for another guest", async () => {
     const far = new Far();
     const gate = far.gate();
-    allowed(await gate.begin(ask())).end(usage(0), 1);
+    allowed(await gate.begin(ask())).end(replied(usage(0)), HEARD);
     far.now += 1_000;
-    allowed(await gate.begin(ask())).end(usage(0), 1);
+    allowed(await gate.begin(ask())).end(replied(usage(0)), HEARD);
     assert.equal(far.asks.length, 2);
     const guest = { kind: "channel", channel: "c", accountId: "a", senderId: "7", role: "guest" } as const;
-    allowed(await gate.begin(ask({ run: { ...RUN, origin: guest } }))).end(usage(0), 1);
+    allowed(await gate.begin(ask({ run: { ...RUN, origin: guest } }))).end(replied(usage(0)), HEARD);
     assert.deepEqual(
       far.asks.map((asked) => asked.guest),
       [undefined, undefined, "c:a:7"],
@@ -112,7 +126,7 @@ describe("a model call", () => {
   test("[SP1] [F17] of a model without a price counts tokens, toward the run's budget too", async () => {
     const far = new Far();
     const unpriced: CallTerms = { output: 10_000, thinking: 0, inputUsd: 0 };
-    const sum = allowed(await far.gate(unpriced).begin(ask())).end(usage(), 10);
+    const sum = allowed(await far.gate(unpriced).begin(ask())).end(replied(usage()), HEARD).spent;
     assert.deepEqual(far.asks[0]?.need, { costUsd: 0, tokens: 11_000 });
     assert.deepEqual([sum?.costUsd, sum?.tokens], [0, 150]);
     const refused = await far.gate(unpriced).begin(ask({ run: { ...RUN, unpriced: 46_000 } }));
@@ -121,10 +135,35 @@ describe("a model call", () => {
   });
   test("[SP2] that its provider did not count is estimated from what was sent and received; one that was not made is nothing", async () => {
     const gate = new Far().gate();
-    const stopped = allowed(await gate.begin(ask())).end(undefined, 4_000);
+    const ended = async (outcome: ModelOutcome, chars: number, isStopped = false) => {
+      const { outcome: counted, spent } = allowed(await gate.begin(ask())).end(outcome, { chars, isStopped });
+      // The run's own budget counts the same.
+      if (outcome.kind === "failed") assert.equal(counted.usage?.output, spent?.output);
+      return spent;
+    };
+    const stopped = await ended(failed(), 4_000, true);
     assert.deepEqual([stopped?.input, stopped?.output], [1_000, 1_200]);
     assert.ok(Math.abs((stopped?.costUsd ?? 0) - 0.022) < 1e-9);
-    assert.equal(allowed(await gate.begin(ask())).end(undefined, undefined), undefined);
+    assert.deepEqual(await ended(failed(), 4_000), stopped);
+    assert.deepEqual(await ended(replied({ input: 0, output: 0, total: 0 }), 4_000), stopped);
+    assert.equal((await ended(failed(), 0, true))?.input, 1_000);
+    // Nothing had begun: the provider has refused the call.
+    assert.equal(await ended(failed(), 0), undefined);
+    assert.equal(await ended(failed({ input: 0, output: 0, total: 0 }), 0), undefined);
+    const call = allowed(await gate.begin(ask()));
+    call.cancel();
+    assert.deepEqual(gate.spent().open, { costUsd: 0, tokens: 0 });
+  });
+  test("[SP2] that broke off counts no less than what had arrived, whatever the provider counted at its begin", async () => {
+    const gate = new Far().gate();
+    const begun = { input: 900, output: 1, cacheRead: 100, total: 1_001, costUsd: 0.01 };
+    const ended = async (chars: number) => allowed(await gate.begin(ask())).end(failed(begun), { chars, isStopped: false }).spent;
+    const long = await ended(4_000);
+    assert.deepEqual([long?.input, long?.cacheRead, long?.output], [900, 100, 1_200]);
+    assert.ok(Math.abs((long?.costUsd ?? 0) - (0.01 + 1_199 * 0.000_01)) < 1e-9);
+    assert.equal((await ended(0))?.output, 1);
+    const whole = allowed(await gate.begin(ask())).end(replied(begun), { chars: 4_000, isStopped: false });
+    assert.equal(whole.spent?.output, 1);
   });
   test("[SP12] a provider's count beyond what the call can have used is cut and noted; a plausible one is not", async () => {
     const noted: string[] = [];
@@ -133,10 +172,11 @@ describe("a model call", () => {
     // Four times the estimated input and twice the longest answer are plausible.
     const most = { input: 8_096, output: 20_000, cacheRead: 0, cacheWrite: 0, total: 28_096, costUsd: 0.2 };
     const call = await begin(PRICED);
-    assert.deepEqual(call.believe(most), most);
+    assert.deepEqual(call.end(replied(most), HEARD).outcome.usage, most);
     assert.deepEqual(noted, []);
     const lie = { input: 1e12, output: 1e12, cacheRead: 1e12, cacheWrite: 1e12, total: 4e12, costUsd: 1e9 };
-    const believed = call.believe(lie);
+    const { outcome, spent } = call.end(replied(lie), HEARD);
+    const believed = outcome.usage ?? lie;
     assert.deepEqual(
       [believed.input, believed.output, believed.cacheRead, believed.cacheWrite, believed.total],
       [8_096, 20_000, 0, 0, 28_096],
@@ -147,13 +187,14 @@ describe("a model call", () => {
       /p\/m counted 4000000000000 tokens, \$1000000000\.00, more than the call can have used; 28096 tokens, \$0\.28 count/,
     );
     // The ledger gets no more either.
-    assert.equal(call.end(lie, 10)?.costUsd, believed.costUsd);
+    assert.equal(spent?.costUsd, believed.costUsd);
     const unpriced = await begin({ output: 10_000, thinking: 0, inputUsd: 0 });
     const { costUsd: _, ...tokens } = lie;
-    assert.equal(unpriced.end(tokens, 10)?.tokens, 28_096);
+    assert.equal(unpriced.end(failed(tokens), HEARD).spent?.tokens, 28_096);
     // The price of the whole input counts, when the provider's cache did not have it.
     const cold = await begin({ ...PRICED, inputUsd: 0.000_1, dearest: { input: 0.000_01, output: 0.000_01 } });
-    assert.equal(cold.believe({ input: 1_000, output: 10, total: 1_010, costUsd: 0.01 }).costUsd, 0.01);
+    const paid = { input: 1_000, output: 10, total: 1_010, costUsd: 0.01 };
+    assert.equal(cold.end(replied(paid), HEARD).spent?.costUsd, 0.01);
   });
   test("[SP1] an answer of the ledger that is lost can be tried again; a refusal cannot", async () => {
     const far = new Far();
@@ -169,7 +210,7 @@ describe("a model call", () => {
     const gate = far.gate();
     const call = allowed(await gate.begin(ask()));
     assert.ok(Math.abs(gate.spent().open.costUsd - 0.11) < 1e-9);
-    call.end(usage(0.01), 10);
+    call.end(replied(usage(0.01)), HEARD);
     assert.deepEqual(gate.spent().open, { costUsd: 0, tokens: 0 });
     allowed(await gate.begin(ask()));
     assert.equal(far.asks.length, 2);

@@ -12,7 +12,7 @@ import { askedWait, WAIT } from "../calls/wait.ts";
 import { decide, POLICY_ERROR, type PolicyContext } from "../policy/decide.ts";
 import type { Grant } from "../ports/grants.ts";
 import { CONFINED, resultTaint } from "../policy/taint.ts";
-import { isForeign } from "../ports/taint.ts";
+import { isUnsure } from "../ports/taint.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import type { Decision } from "../ports/policy.ts";
 import type { RunContext } from "../ports/run-context.ts";
@@ -81,7 +81,8 @@ export function resolveCall(
   const granted = { grants: grants.held, agentId: grants.agentId, sandbox: sandbox ?? "off" };
   const decision = decide(asked, { ...policy, isOwners, granted });
   if (decision.verdict === "deny") return denied(decision);
-  const heard = isForeign(policy.taint) ? { taint: policy.taint } : {};
+  // The decision of the answer goes by what this one went by.
+  const heard = isUnsure(policy.taint) ? { taint: policy.taint } : {};
   const decided = decision.verdict === "ask" ? { ask: { ...askOf(decision), ...heard } } : { rule: decision.rule };
   const taint = resultTaint({ name, tool, target, args, sandbox, isConfined: isConfined(target, nodes) });
   const call = { ...decided, taint, tool, idempotent: definition.idempotent === true, ...callTimes(entry, args, { configuredMs: toolMs }) };

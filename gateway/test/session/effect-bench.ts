@@ -32,7 +32,7 @@ export const RUN = {
 };
 /** No limit, and nothing is counted. */
 export const unlimited: Pick<SpendGate, "begin"> = {
-  begin: ({ maxTokens }) => Promise.resolve({ ok: true, call: { maxTokens, believe: (usage) => usage, end: () => undefined } }),
+  begin: ({ maxTokens }) => Promise.resolve({ ok: true, call: { maxTokens, end: (outcome) => ({ outcome }), cancel: () => {} } }),
 };
 /** A bucket that fails on any use. */
 export const media: SessionMedia = {

@@ -185,6 +185,23 @@ pub(crate) fn own_links(tier: Tier) {
     assert_eq!(names, ["id"], "the node made links in a folder that the command chose");
 }
 
+/// What a command left in the place of the sandbox's own folders keeps no later one from its sandbox.
+pub(crate) fn own_places(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    for script in [
+        "rm -rf \"$CARGO_HOME\" && echo x >\"$CARGO_HOME\"",
+        "rm -rf \"$npm_config_cache\" && mkfifo \"$npm_config_cache\"",
+        "chmod 0 \"$CARGO_HOME\" \"$XDG_CACHE_HOME\"",
+        "chmod 0 \"$(dirname \"$CARGO_HOME\")\" \"$TMPDIR\"",
+    ] {
+        scene.works(tier, script);
+        scene.works(
+            tier,
+            "echo x >\"$CARGO_HOME/x\" && echo x >\"$npm_config_cache/x\" && echo x >\"$XDG_CACHE_HOME/x\" && echo x >\"$TMPDIR/x\"",
+        );
+    }
+}
+
 pub(crate) fn no_secrets(tier: Tier) {
     let text = Scene::new(Profile::Workspace).works(tier, "env; cat /proc/self/environ | tr '\\0' '\\n'");
     assert!(!text.contains("SECRET") && text.contains("PATH="), "{text}");

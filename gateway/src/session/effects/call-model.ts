@@ -29,7 +29,7 @@ import { sentCall, systemLayers } from "../sent-call.ts";
 import { runTools } from "../tools.ts";
 import { fitView } from "../view.ts";
 import type { After } from "../../../../protocol/runtime/within.ts";
-import { guardedCall, withBelieved } from "./guarded-call.ts";
+import { guardedCall } from "./guarded-call.ts";
 import { transcribeRecordings } from "./transcribe-recordings.ts";
 
 export interface CallModelPorts {
@@ -183,7 +183,7 @@ export class ModelCaller {
       // No service is paid for recordings of a message that no model may answer.
       const first = await begin(this.#sized(run, state, context, model, fixedTokens));
       if (!first.ok) return notAllowed(first);
-      first.call.end(undefined, undefined);
+      first.call.cancel();
       await this.#transcribe(effect, context, flight.signal);
     }
     if (flight.signal.aborted) return undefined;
@@ -192,11 +192,12 @@ export class ModelCaller {
     if (!allowed.ok) return notAllowed(allowed);
     const { call } = allowed;
     if (sized.plan) {
-      call.end(undefined, undefined);
+      call.cancel();
       return { type: "ContextFull", effectId: effect.id, plan: sized.plan, budget: budgetOf(context, run.origin) };
     }
     let offset = 0;
     let thought = 0;
+    let written = 0;
     // The answer of a heartbeat may turn out to be for no one (rule HB5), so it is shown when it is whole.
     const isSilent = run.origin.kind === "schedule" && run.origin.heartbeat === true;
     // A copy: the history grows in place, and an aborted call may continue for a while.
@@ -207,7 +208,7 @@ export class ModelCaller {
     // Hydrated files may be larger than their estimate.
     const messages = sized.tight || whole !== given ? fitView(whole, sized.budget) : whole;
     if (flight.signal.aborted) {
-      call.end(undefined, undefined);
+      call.cancel();
       return undefined;
     }
     const { wall } = this.#ports;
@@ -237,6 +238,9 @@ export class ModelCaller {
             this.#live = { ...this.#live, text: this.#live.text + text };
           this.#ports.delta(delta);
         },
+        onArguments: (length) => {
+          written += length;
+        },
         onThought: (text) => {
           if (signal.aborted) return;
           const before = thought;
@@ -246,11 +250,10 @@ export class ModelCaller {
         },
       }),
     );
-    const outcome = withBelieved(counted, call.believe);
-    // A provider that was cut off counts nothing, but bills what it was sent.
-    const received = outcome.kind === "replied" || offset > 0 || flight.signal.aborted ? offset : undefined;
-    const spent = call.end(outcome.usage, received);
-    if (flight.signal.aborted) return spent && { type: "Spent", spent };
+    const received = { chars: offset + thought + written, isStopped: flight.signal.aborted };
+    const { outcome, spent } = call.end(counted, received);
+    const stopped = (): EventBody | undefined => spent && { type: "Spent", spent };
+    if (flight.signal.aborted) return stopped();
     if (outcome.kind === "failed")
       return failed(outcome.error, outcome.retryable, {
         spent,
@@ -266,7 +269,7 @@ export class ModelCaller {
       return failed(outside, false, { spent, sent, context, models: models.length, streamed: offset > 0, outcome });
     // The settings of this moment: the owner may have changed the mode while the model wrote.
     const calls = await decideCalls(this.#ports.decide, this.#ports.state() ?? state, context, run, outcome.calls);
-    if (flight.signal.aborted) return undefined;
+    if (flight.signal.aborted) return stopped();
     return {
       type: "ModelReplied",
       effectId: effect.id,

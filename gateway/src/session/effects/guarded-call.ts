@@ -1,5 +1,4 @@
 /** One call of the model client that ends in time, whatever the client does. */
-import type { Usage } from "../../../../protocol/gen/types.ts";
 import type { ModelOutcome } from "../../ports/model.ts";
 import type { GsvError } from "../../ports/result.ts";
 import { type After, within } from "../../../../protocol/runtime/within.ts";
@@ -45,12 +44,4 @@ export async function guardedCall(
   } finally {
     signal.removeEventListener("abort", stop);
   }
-}
-
-/** The outcome with what is believed of the provider's count (rule SP12). */
-export function withBelieved(outcome: ModelOutcome, believe: (usage: Usage) => Usage): ModelOutcome {
-  if (outcome.usage === undefined) return outcome;
-  const usage = believe(outcome.usage);
-  if (outcome.kind === "failed") return { ...outcome, usage };
-  return { ...outcome, usage, message: { ...outcome.message, usage } };
 }

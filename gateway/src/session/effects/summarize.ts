@@ -23,7 +23,7 @@ import type { SpendGate } from "../spend-gate.ts";
 import { modelAt, modelsFor } from "../run-settings.ts";
 import { asMemories, nextChunk, readAnswer, SUMMARY_SYSTEM, summaryPrompt } from "../summary.ts";
 import type { After } from "../../../../protocol/runtime/within.ts";
-import { guardedCall, withBelieved } from "./guarded-call.ts";
+import { guardedCall } from "./guarded-call.ts";
 
 export interface SummarizePorts {
   readonly state: () => State | undefined;
@@ -160,11 +160,12 @@ async function chunk(effect: EffectOf<"Summarize">, run: Archiving, state: State
       onText: (text) => {
         received += text.length;
       },
+      onThought: (text) => {
+        received += text.length;
+      },
     }),
   );
-  const outcome = withBelieved(counted, allowed.call.believe);
-  const counts = outcome.kind === "replied" || received > 0 || flight.signal.aborted;
-  const sum = allowed.call.end(outcome.usage, counts ? received : undefined);
+  const { outcome, spent: sum } = allowed.call.end(counted, { chars: received, isStopped: flight.signal.aborted });
   if (flight.signal.aborted) return sum && { type: "Spent", spent: sum };
   const spent = sum ? { spent: sum } : {};
   if (outcome.kind === "failed") {

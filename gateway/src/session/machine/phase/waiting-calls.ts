@@ -1,7 +1,7 @@
 /** Calls whose machine is not connected: the begin of their wait, and what the owner is told of it (rules OM1, OM6). Pure. */
 import { awaitNode, type CallPlan, isAwaitingNode, nodeOf, type OpenCall, tellAt, type WaitingCall } from "../../../calls/open-call.ts";
 import { durationText } from "../../../calls/wait.ts";
-import { isForeign } from "../../../ports/taint.ts";
+import { isUnsure } from "../../../ports/taint.ts";
 import { type Draft, appendNotice, settle, status, take } from "../draft.ts";
 import { dispatchEffectId } from "../ids.ts";
 import type { Acting, RunCore } from "../state.ts";
@@ -10,7 +10,7 @@ import { openReply } from "./replies.ts";
 /** Until `until` at most, on the session's clock. */
 export function beginWait(d: Draft, run: Pick<RunCore, "runId" | "step">, plan: Omit<CallPlan, "deadlineMs">, until: number): WaitingCall {
   const { now, wall } = d.at;
-  const heard = isForeign(d.state.taint) ? d.state.taint : undefined;
+  const heard = isUnsure(d.state.taint) ? d.state.taint : undefined;
   const call = awaitNode(plan, { now, until, wall, heard });
   status(d, run.runId, run.step, `${nodeOf(call)} is not connected: ${call.name} waits for it, for at most ${durationText(until - now)}.`);
   return call;
