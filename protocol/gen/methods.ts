@@ -274,7 +274,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "3b106a671d4c0e7e";
+export const PROTOCOL_FINGERPRINT = "63bee780ee2a3d6d";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

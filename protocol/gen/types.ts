@@ -5049,6 +5049,8 @@ export type UndoResult = {
   places: UndoPlace[];
   /** At most 1000 items. */
   commands: UndoCommand[];
+  /** At most 1000 items. */
+  laterCommands?: UndoCommand[];
 };
 
 /** What is undone: all calls of a run, one call, or an earlier undo. */

@@ -30,6 +30,11 @@ export const UndoPlace = struct("UndoPlace", "What an undo does, or did, on one 
   /** All files here, by outcome. */
   counts: t.map(t.int()),
 });
+const UndoCommand = struct("UndoCommand", "A command, whose changes an undo does not know.", {
+  callId: CallId,
+  nodeId: NodeId,
+  tool: ToolName,
+});
 const UndoneTarget = enumOf("UndoTargetKind", "What is undone: all calls of a run, one call, or an earlier undo.", ["run", "call", "undo"]);
 export const UndoResult = struct("UndoResult", "What an undo does, or did.", {
   kind: UndoneTarget,
@@ -43,10 +48,9 @@ export const UndoResult = struct("UndoResult", "What an undo does, or did.", {
   undoId: t.optional(t.string(256)),
   places: t.array(UndoPlace, 1000),
   /** Commands of the run. What they changed is not undone. */
-  commands: t.array(
-    struct("UndoCommand", "A command, whose changes an undo does not know.", { callId: CallId, nodeId: NodeId, tool: ToolName }),
-    1000,
-  ),
+  commands: t.array(UndoCommand, 1000),
+  /** Commands of later runs, where the last run that changed files was looked for: that one may not be the run that is meant. */
+  laterCommands: t.optional(t.array(UndoCommand, 1000)),
 });
 
 /** A run, call or undo. Absent: the last run of the conversation that changed files. */

@@ -126,6 +126,15 @@ fn print(context: &Context, result: &UndoResult) {
             out.line(&format!("  {}", visible(problem)));
         }
     }
+    let later = result.later_commands.as_deref().unwrap_or_default();
+    if let Some(first) = later.first() {
+        out.warn(&format!(
+            "runs after this one started {} (the first: {} on {}); what they changed is not kept and not undone. If you meant one of them, undo nothing.",
+            commands(later.len()),
+            visible(first.call_id.as_str()),
+            visible(first.node_id.as_str()),
+        ));
+    }
     if let Some(first) = result.commands.first() {
         let count = result.commands.len();
         // A call of a client has no conversation and no story.
@@ -137,8 +146,8 @@ fn print(context: &Context, result: &UndoResult) {
             )
         });
         out.warn(&format!(
-            "what commands changed is not kept and not undone. This run started {count} command{} (the first: {} on {}){}.",
-            if count == 1 { "" } else { "s" },
+            "what commands changed is not kept and not undone. This run started {} (the first: {} on {}){}.",
+            commands(count),
             visible(first.call_id.as_str()),
             visible(first.node_id.as_str()),
             story.unwrap_or_default(),
@@ -178,6 +187,10 @@ fn count(result: &UndoResult, outcome: UndoOutcome) -> u64 {
         .iter()
         .filter_map(|place| place.counts.get(outcome.as_str()));
     counts.sum()
+}
+
+fn commands(count: usize) -> String {
+    format!("{count} command{}", if count == 1 { "" } else { "s" })
 }
 
 fn files(count: u64) -> String {

@@ -7801,6 +7801,9 @@ pub struct UndoResult {
     pub places: Vec<UndoPlace>,
     /// At most 1000 items.
     pub commands: Vec<UndoCommand>,
+    /// At most 1000 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub later_commands: Option<Vec<UndoCommand>>,
 }
 
 /// What is undone: all calls of a run, one call, or an earlier undo.

@@ -214,6 +214,7 @@ mod tests {
             readable: None,
             hidden: vec![],
             own: "/own".into(),
+            homes: vec![],
             program: None,
             read_only: false,
         }

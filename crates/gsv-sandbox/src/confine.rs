@@ -62,7 +62,13 @@ impl Confinement {
             Tier::Seatbelt => {
                 let profile = seatbelt::profile(
                     &self.plan,
-                    &protected(&self.plan.workspace, &self.plan.writable, &workdir, &Disk),
+                    &protected(
+                        &self.plan.workspace,
+                        &self.plan.writable,
+                        &self.plan.homes,
+                        &workdir,
+                        &Disk,
+                    ),
                 );
                 let mut built = Command::new(seatbelt::PROGRAM);
                 let error = built.arg("-p").arg(profile).args(command).exec();
@@ -115,7 +121,13 @@ impl Confinement {
         let protected = if self.plan.read_only {
             Mounts::default()
         } else {
-            Mounts::open(protected(&self.plan.workspace, &self.plan.writable, workdir, &Disk))?
+            Mounts::open(protected(
+                &self.plan.workspace,
+                &self.plan.writable,
+                &self.plan.homes,
+                workdir,
+                &Disk,
+            ))?
         };
         let sockets = crate::sockets::outside(&covered, &self.plan.writable)?;
         let survey = Survey {

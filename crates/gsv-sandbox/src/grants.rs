@@ -115,6 +115,7 @@ mod tests {
             readable: None,
             hidden: hidden.iter().map(PathBuf::from).collect(),
             own: "/home/u/.cache/gsv".into(),
+            homes: vec![],
             program: None,
             read_only: false,
         }

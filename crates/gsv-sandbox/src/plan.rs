@@ -38,6 +38,9 @@ pub struct Plan {
     pub readable: Option<Vec<PathBuf>>,
     pub hidden: Vec<PathBuf>,
     pub own: PathBuf,
+    /// Homes of the user: `~/` in a git configuration.
+    #[serde(default)]
+    pub homes: Vec<PathBuf>,
     /// A program that is readable wherever it lies: the one that tests the sandbox from inside. Commands have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<PathBuf>,
@@ -169,6 +172,7 @@ impl Plan {
             readable,
             hidden,
             own,
+            homes: request.homes.iter().filter_map(|home| look.real(home)).collect(),
             program: None,
             read_only: false,
         })

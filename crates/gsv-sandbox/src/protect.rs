@@ -2,10 +2,10 @@
 //! them, not change them. PURE: the file system is asked through [`Look`].
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
+use crate::configured::{Target, targets};
 use crate::git::GitDirectories;
-use crate::git_config::{Named, named};
 use crate::look::{Kind, Look};
 
 /// Names that are protected in the workspace and in each project folder in it.
@@ -56,10 +56,6 @@ const IN_GIT: &[&str] = &[
 /// Folders that are searched for projects, at most. More are not protected; the documentation says so.
 const FOLDERS: usize = 500;
 const DEPTH: usize = 2;
-/// Files of configuration that one repository includes, with its own.
-const INCLUDED: usize = 10;
-/// Worktrees of a repository, and projects in which the files of one are looked for whose git directory is elsewhere.
-const BASES: usize = 20;
 
 /// What bubblewrap mounts over the workspace.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -73,7 +69,13 @@ pub(crate) struct Protected {
 
 /// The protected paths that exist, in the workspace, in folders up to two levels below it, and on the way to `workdir`. `writable`: where
 /// commands may write, besides the workspace.
-pub(crate) fn protected(workspace: &Path, writable: &[PathBuf], workdir: &Path, look: &dyn Look) -> Protected {
+pub(crate) fn protected(
+    workspace: &Path,
+    writable: &[PathBuf],
+    homes: &[PathBuf],
+    workdir: &Path,
+    look: &dyn Look,
+) -> Protected {
     let roots: Vec<PathBuf> = std::iter::once(workspace.to_owned())
         .chain(writable.iter().cloned())
         .collect();
@@ -97,7 +99,7 @@ pub(crate) fn protected(workspace: &Path, writable: &[PathBuf], workdir: &Path, 
     }
     for (directory, has_hooks) in &git.found {
         found.git_directory(&roots, directory, *has_hooks, look);
-        found.configured(&roots, directory, &projects, look);
+        found.configured(&roots, &targets(directory, &projects, homes, look), look);
     }
     found.tidy();
     found
@@ -117,64 +119,30 @@ impl Protected {
     }
 
     /// What the configuration of a repository names where commands may write: hooks in another place, further configuration, programs.
-    fn configured(&mut self, roots: &[PathBuf], git: &Path, projects: &[PathBuf], look: &dyn Look) {
-        let mut files: Vec<PathBuf> = ["config", "config.worktree"].map(|name| git.join(name)).into();
-        let mut found: Vec<Named> = Vec::new();
-        let mut at = 0;
-        while let Some(file) = files.get(at).cloned() {
-            at += 1;
-            let beside = file.parent().unwrap_or(git);
-            for name in look.text(&file).map(|text| named(&text)).unwrap_or_default() {
-                match name {
-                    // A link is read as the file that it leads to, as git does.
-                    Named::Include(path) if files.len() < INCLUDED => files.extend(look.real(&beside.join(path))),
-                    name => found.push(name),
+    fn configured(&mut self, roots: &[PathBuf], targets: &[Target], look: &dyn Look) {
+        for target in targets {
+            match target {
+                Target::There(real) => self.guard(roots, real, look),
+                // A link that leads nowhere is there, and nothing can be mounted over it.
+                Target::Missing { first, is_folder, .. }
+                    if *is_folder && is_below(roots, first) && look.kind(first).is_none() =>
+                {
+                    self.missing.push(first.clone());
                 }
-            }
-        }
-        for file in files.into_iter().skip(2) {
-            self.guard(roots, &file, look);
-        }
-        let bases = bases_of(git, &found, projects, look);
-        for name in &found {
-            for base in &bases {
-                match name {
-                    // A folder around the repository would end all work in it.
-                    Named::Hooks(path) if !is_around(git, &base.join(path), look) => {
-                        let folder = base.join(path);
-                        if !self.guard(roots, &folder, look) && can_be_made(roots, &folder, look) {
-                            self.missing.push(folder);
-                        }
-                    }
-                    // A folder may be named for another reason: it is the address of a repository.
-                    Named::Word(path) => {
-                        let file = look
-                            .real(&base.join(path))
-                            .filter(|real| look.kind(real) == Some(Kind::File));
-                        if let Some(file) = file {
-                            self.guard(roots, &file, look);
-                        }
-                    }
-                    _ => {}
-                }
+                Target::Missing { .. } => {}
             }
         }
     }
 
-    /// Makes what is there read-only and keeps it in its place. False: it is nothing, or where commands may not write.
-    fn guard(&mut self, roots: &[PathBuf], path: &Path, look: &dyn Look) -> bool {
-        let Some(real) = look.real(path) else {
-            return false;
-        };
-        let is_below = roots.iter().any(|root| real.starts_with(root) && real != *root);
-        if !is_below || !matches!(look.kind(&real), Some(Kind::Dir | Kind::File)) {
-            return false;
+    /// Makes what is there read-only and keeps it in its place.
+    fn guard(&mut self, roots: &[PathBuf], real: &Path, look: &dyn Look) {
+        if !is_below(roots, real) || !matches!(look.kind(real), Some(Kind::Dir | Kind::File)) {
+            return;
         }
         if let Some(above) = real.parent() {
             self.pin(roots, above);
         }
-        self.read_only.push(real);
-        true
+        self.read_only.push(real.to_owned());
     }
 
     /// A link is followed by mounts; its target lies in the workspace, where it is protected by its own name, or outside.
@@ -208,38 +176,23 @@ impl Protected {
     }
 }
 
-/// Where the files of a repository may be: what its configuration names is relative to them.
-fn bases_of(git: &Path, found: &[Named], projects: &[PathBuf], look: &dyn Look) -> Vec<PathBuf> {
-    let named = found.iter().filter_map(|name| match name {
-        Named::WorkTree(path) => Some(git.join(path)),
-        _ => None,
-    });
-    let mut bases: Vec<PathBuf> = named.collect();
-    let trees = git.join("worktrees");
-    for (name, _) in look.list(&trees, BASES) {
-        // The file `.git` of the worktree.
-        let text = look.text(&trees.join(name).join("gitdir")).unwrap_or_default();
-        let file = trees.join(String::from_utf8_lossy(&text).trim());
-        bases.extend(file.parent().map(Path::to_owned));
-    }
-    match git.parent().filter(|_| git.ends_with(".git")) {
-        Some(above) => bases.push(above.to_owned()),
-        // A file `.git` names it, or it has no files.
-        None => bases.extend(projects.iter().take(BASES).cloned()),
-    }
-    bases
+fn is_below(roots: &[PathBuf], path: &Path) -> bool {
+    roots.iter().any(|root| path.starts_with(root) && path != root)
 }
 
-fn is_around(git: &Path, folder: &Path, look: &dyn Look) -> bool {
-    look.real(folder).is_some_and(|real| git.starts_with(real))
-}
-
-/// Nothing is there, and commands may write the folder that it would be in. A path with `..` could be elsewhere.
-fn can_be_made(roots: &[PathBuf], path: &Path, look: &dyn Look) -> bool {
-    let is_plain = path.components().all(|part| !matches!(part, Component::ParentDir));
-    let has_parent = path.parent().and_then(|above| look.kind(above)) == Some(Kind::Dir);
-    let is_below = roots.iter().any(|root| path.starts_with(root) && path != root);
-    is_plain && has_parent && is_below && look.kind(path).is_none()
+/// Whether `path`, without links, is something that a repository of the workspace, or one above it, has git run or read as its configuration.
+pub fn is_run_by_git(workspace: &Path, path: &Path, homes: &[PathBuf], look: &dyn Look) -> bool {
+    let roots = [workspace.to_owned()];
+    let projects = projects(workspace, path.parent().unwrap_or(workspace), look);
+    let mut git = GitDirectories::new(&roots, look);
+    for folder in &projects {
+        git.search(folder);
+    }
+    let mut targets = git
+        .found
+        .keys()
+        .flat_map(|directory| targets(directory, &projects, homes, look));
+    targets.any(|target| path.starts_with(target.path()))
 }
 
 fn projects(workspace: &Path, workdir: &Path, look: &dyn Look) -> Vec<PathBuf> {
@@ -292,7 +245,7 @@ mod tests {
             "/ws/.git/modules/libs/foo/modules/bar/HEAD",
         ])
         .link("/ws/.bashrc", "/etc/bashrc");
-        let found = protected(Path::new("/ws"), &[], Path::new("/ws/a/b/c/d/src"), &disk);
+        let found = protected(Path::new("/ws"), &[], &[], Path::new("/ws/a/b/c/d/src"), &disk);
         let mut names: Vec<String> = found.read_only.iter().map(|path| path.display().to_string()).collect();
         names.sort();
         assert_eq!(
@@ -344,7 +297,7 @@ mod tests {
             "/ws/.claude/plugins/.git/config",
         ])
         .file("/ws/sep/.git", "gitdir: /data/meta");
-        let found = protected(Path::new("/ws"), &["/data".into()], Path::new("/ws"), &disk);
+        let found = protected(Path::new("/ws"), &["/data".into()], &[], Path::new("/ws"), &disk);
         let paths = |names: &[&str]| -> Vec<PathBuf> { names.iter().map(PathBuf::from).collect() };
         assert_eq!(
             found.read_only,
@@ -370,64 +323,6 @@ mod tests {
                 "/ws/sep",
             ])
         );
-    }
-
-    #[test]
-    fn sb5_what_the_configuration_of_a_repository_names_is_protected() {
-        let disk = Fake::of(&[
-            "/ws/.githooks/pre-commit",
-            "/ws/tools/more.cfg",
-            "/ws/tools/clean.sh",
-            "/ws/scripts/watch",
-            "/ws/other/HEAD",
-            "/etc/hooks/pre-commit",
-            "/ws/sub/README",
-        ])
-        .file(
-            "/ws/.git/config",
-            "[core]\n hooksPath = .githooks\n[include]\n path = ../tools/inc.cfg\n[remote \"o\"]\n url = ./other\n",
-        )
-        .file(
-            "/ws/tools/inc.cfg",
-            "[filter \"x\"]\n clean = sh tools/clean.sh\n[include]\n path = more.cfg\n",
-        )
-        .file(
-            "/ws/sub/.git/config",
-            "[core]\n hooksPath = hooks.d\n fsmonitor = ../scripts/watch\n",
-        )
-        .file("/ws/sub/.git/worktrees/tree/gitdir", "/ws/tree/.git\n")
-        .file("/ws/tree/hooks.d/pre-push", "")
-        .file("/ws/out/.git/config", "[core]\n hooksPath = /etc/hooks\n")
-        .file("/ws/up/.git/config", "[core]\n hooksPath = ../none\n")
-        .file("/ws/all/.git/config", "[core]\n hooksPath = .\n")
-        .file("/ws/sep/.git", "gitdir: /ws/.meta")
-        .file("/ws/.meta/config", "[core]\n hooksPath = hk\n")
-        .file("/ws/sep/hk/pre-push", "");
-        let found = protected(Path::new("/ws"), &[], Path::new("/ws"), &disk);
-        for path in [
-            "/ws/.githooks",
-            "/ws/tools/inc.cfg",
-            "/ws/tools/more.cfg",
-            "/ws/tools/clean.sh",
-            "/ws/scripts/watch",
-            "/ws/sep/hk",
-            "/ws/tree/hooks.d",
-        ] {
-            assert!(
-                found.read_only.contains(&PathBuf::from(path)),
-                "{path}: {:?}",
-                found.read_only
-            );
-        }
-        for path in ["/ws/other", "/etc/hooks", "/ws", "/ws/sub/README"] {
-            assert!(!found.read_only.contains(&PathBuf::from(path)), "{path}");
-        }
-        assert!(found.missing.contains(&PathBuf::from("/ws/sub/hooks.d")));
-        assert!(!found.missing.iter().any(|path| path.ends_with("none")));
-        for path in ["/ws/tools", "/ws/scripts", "/ws/sep"] {
-            assert!(found.pinned.contains(&PathBuf::from(path)), "{path}");
-        }
-        assert!(!found.read_only.contains(&PathBuf::from("/ws/all")));
     }
 
     #[test]

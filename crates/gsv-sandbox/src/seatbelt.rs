@@ -71,6 +71,7 @@ mod tests {
             readable: None,
             hidden: vec![PathBuf::from("/Users/u/a \"b\"")],
             own: "/own".into(),
+            homes: vec![],
             program: None,
             read_only: false,
         };

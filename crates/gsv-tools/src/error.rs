@@ -30,6 +30,10 @@ pub enum ToolError {
         "{path} leads through a link to {real}; write the path without the link, so that who allows the call sees what it is about"
     )]
     ThroughLink { path: String, real: String },
+    #[error(
+        "{path} is a file that git runs or reads as its configuration: a setting of git names it. Ask the user to change it, or make the change with a command outside the sandbox, which they are asked about"
+    )]
+    RunByGit { path: String },
     #[error("there is no {path}; list the files with Glob")]
     NotFound { path: String },
     #[error("{path} is {kind}, not a regular file; name a regular file")]
@@ -97,10 +101,11 @@ impl ToolError {
             Self::Unknown { .. } => &errors::TOOL_UNKNOWN,
             Self::BadDefinition { .. } => &errors::NODE_BAD_TOOL,
             Self::BadArgs { .. } => &errors::TOOL_BAD_ARGS,
-            Self::OutsideWorkspace { .. } | Self::PrivateFolder { .. } | Self::ManyNames { .. } => {
-                &errors::PATH_OUTSIDE_WORKSPACE
-            }
-            Self::InvalidPath { .. } | Self::ThroughLink { .. } => &errors::PATH_INVALID,
+            Self::OutsideWorkspace { .. }
+            | Self::PrivateFolder { .. }
+            | Self::ManyNames { .. }
+            | Self::RunByGit { .. } => &errors::PATH_OUTSIDE_WORKSPACE,
+            Self::InvalidPath { .. } | Self::ThroughLink { .. } | Self::RunByGit { .. } => &errors::PATH_INVALID,
             Self::NotFound { .. } => &errors::PATH_NOT_FOUND,
             Self::NotAFile { .. } | Self::NotADirectory { .. } => &errors::PATH_NOT_A_FILE,
             Self::Binary { .. } => &errors::FILE_BINARY,

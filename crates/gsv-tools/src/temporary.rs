@@ -24,6 +24,8 @@ const ENTRIES: usize = 10_000;
 const PATTERN: usize = 20;
 /// Bytes of a pattern. A longer one is not compiled, and counts as a link.
 const PATTERN_BYTES: usize = 256;
+/// Bytes of a path. A longer one counts as a link.
+const PATH_BYTES: usize = 4096;
 
 /// Why a command is refused.
 #[derive(Debug, PartialEq, Eq)]
@@ -81,6 +83,10 @@ fn meets(folder: &Temporary, rest: &str, roots: &[PathBuf]) -> bool {
 
 /// Whether a link on the way of `rest`, a path in `folder`, leads out of the folders. The last name is not on the way: a link itself is deleted.
 fn leads_out(folder: &Path, rest: &str, folders: &[Temporary], left: &mut usize) -> bool {
+    // No file has such a name.
+    if rest.len() > PATH_BYTES {
+        return true;
+    }
     let mut names: Vec<&str> = rest.split('/').collect();
     if names.last().is_some_and(|last| !matches!(*last, "" | ".")) {
         names.pop();
@@ -130,12 +136,16 @@ impl<'a> Pattern<'a> {
 
 /// The entries of a folder that a name stands for. `None`: they are too many.
 fn matching(folder: &Path, pattern: &Pattern<'_>, left: &mut usize) -> Option<Vec<PathBuf>> {
-    let glob = match pattern {
-        Pattern::Name(name) => return Some(vec![folder.join(name)]),
-        Pattern::Any(glob) => glob,
-    };
     // An empty folder is looked at, too.
     *left = left.checked_sub(1)?;
+    let glob = match pattern {
+        Pattern::Name(name) => {
+            let path = folder.join(name);
+            // Through what is not there leads no link.
+            return Some(path.symlink_metadata().map_or_else(|_| Vec::new(), |_| vec![path]));
+        }
+        Pattern::Any(glob) => glob,
+    };
     let mut found = Vec::new();
     for entry in folder.read_dir().into_iter().flatten().flatten() {
         *left = left.checked_sub(1)?;
@@ -289,6 +299,14 @@ mod tests {
         let alternatives = (0..15_000).map(|number| format!("a{number}*[a-z]")).collect::<Vec<_>>();
         let long = format!("/tmp/d*/{{{}}}/x", alternatives.join(","));
         assert_eq!(lab.found(&format!("rm {long}")).as_deref(), Some(long.as_str()));
+        // Each folder is looked at once for each name behind it.
+        let deep = format!("/tmp/*/{}x", "deep/".repeat(800));
+        for folder in 0..200 {
+            std::fs::create_dir_all(lab.dir.path().join(format!("t/d{folder}/{}", "deep/".repeat(80)))).unwrap();
+        }
+        assert_eq!(lab.found(&format!("rm {deep}")).as_deref(), Some(deep.as_str()));
+        let endless = format!("/tmp/*/{}x", "a/".repeat(12_000));
+        assert!(lab.found(&format!("rm {endless}")).is_some());
         let many = (0..ENTRIES).map(|number| format!("/tmp/b{number}*/x"));
         assert!(
             lab.found(&format!("rm {}", many.collect::<Vec<_>>().join(" ")))

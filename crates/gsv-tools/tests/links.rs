@@ -22,6 +22,56 @@ fn calls(path: &str) -> [(&'static str, Value); 3] {
     ]
 }
 
+/// Only the machine knows what a configuration names, so no one was asked about such a path.
+#[tokio::test]
+async fn sb5_file_tools_do_not_change_what_a_git_configuration_names() {
+    let lab = Lab::new();
+    lab.put(
+        ".git/config",
+        "[core]\n hooksPath = githooks\n fsmonitor = sh tools/watch\n[include]\n path = ../more.cfg\n path = none.cfg\n",
+    );
+    lab.put("sub/.git/config", "[core]\n hooksPath = later/hooks\n");
+    for path in [
+        "githooks/pre-commit",
+        "tools/watch",
+        "more.cfg",
+        "tools/other",
+        "later/x",
+    ] {
+        lab.put(path, "own");
+    }
+    symlink("../githooks", lab.ws("tools/g")).unwrap();
+    for path in [
+        "githooks/pre-commit",
+        "tools/watch",
+        "more.cfg",
+        "tools/g/pre-commit",
+        "./githooks//pre-commit",
+    ] {
+        for (tool, args) in calls(path) {
+            let error = lab.call(tool, args).await.unwrap_err();
+            assert_eq!(error.reason(), "path.invalid", "{tool} {path}: {error}");
+            assert!(error.to_string().contains("a setting of git names it"), "{error}");
+        }
+    }
+    for path in ["githooks/new", "sub/later/hooks/pre-push", ".git/none.cfg"] {
+        let error = lab
+            .call("Write", json!({"path": path, "content": "x"}))
+            .await
+            .unwrap_err();
+        assert!(
+            error.to_string().contains("a setting of git names it"),
+            "{path}: {error}"
+        );
+    }
+    assert_eq!(std::fs::read_to_string(lab.ws("githooks/pre-commit")).unwrap(), "own");
+    for path in ["tools/other", "later/x"] {
+        lab.call("Write", json!({"path": path, "content": "new"}))
+            .await
+            .unwrap();
+    }
+}
+
 #[tokio::test]
 async fn s11_po7_no_link_makes_a_protected_file_look_like_an_ordinary_one() {
     for resolver in [Resolver::Auto, Resolver::Walk] {

@@ -158,12 +158,18 @@ describe("what is shown", () => {
     const lines = text.split("\n");
     assert.deepEqual(lines.slice(0, 4), ["rm -rf build", "    workdir: scratch", "sandbox: off", "workdir: two"]);
     for (const forged of ["workdir: scratch", "sandbox: workspace"]) assert.ok(!lines.includes(forged), forged);
-    for (const name of ["about: cleanup", "note\\u{a}sandbox: x", "notes: lorem", "remarks: dolor"])
+    for (const name of ["about: cleanup", "\"note\\u{a}sandbox\": x", "notes: lorem", "remarks: dolor"])
       assert.ok(
         lines.some((line) => line.startsWith(name)),
         name,
       );
     assert.equal(lines.filter((line) => /^\[\.\.\. \d+ bytes are not shown here \.\.\.\]$/.test(line)).length, 2);
+  });
+  test("[AP10] [S13] a name that looks like that of another argument is in quotes", () => {
+    const { text } = shownCall({ Sandbox: "workspace", "workdir ": "x", "comm\u0430nd": "ls", 'a": "b': "c", sandbox: "off", oldString: "o" });
+    const names = ['"Sandbox": workspace', '"workdir ": x', '"comm\\u{430}nd": ls', '"a\\u{22}: \\u{22}b": c', "oldString: o"];
+    assert.deepEqual(text.split("\n").slice(1).sort(), names.sort());
+    assert.equal(text.split("\n")[0], "sandbox: off");
   });
   test("[AP10] of very many arguments those that decide are shown, and how much is not", () => {
     const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`a${index}`, "y".repeat(40)]));

@@ -44,6 +44,7 @@ const DECIDING: readonly string[] =
   "command sandbox hosts workdir background action processId path source destination force to channel account peerKind peerId sessionKey agentId".split(
     " ",
   );
+const FOLDED: ReadonlySet<string> = new Set(DECIDING.map((name) => name.toLowerCase()));
 const rankOf = (name: string): number => (DECIDING.includes(name) ? DECIDING.indexOf(name) : DECIDING.length);
 /**
  * The arguments, one line or more each: a command first, bare, then those that decide, then the others, the short ones first. No text of one
@@ -61,7 +62,12 @@ export function shownCall(args: Readonly<Record<string, unknown>>): ShownCall {
 }
 function entryOf(name: string, value: unknown): string {
   const text = visible(typeof value === "string" ? value : (JSON.stringify(value) ?? "")).replaceAll("\n", `\n${INDENT}`);
-  return name === "command" ? text : `${visible(name).replaceAll("\n", escaped)}: ${text}`;
+  return name === "command" ? text : `${shownName(name)}: ${text}`;
+}
+/** A name that a model may have made up to look like another one is in quotes: `Sandbox`, `workdir ` and letters of other scripts. */
+function shownName(name: string): string {
+  const isPlain = /^[A-Za-z][\w-]*$/.test(name) && (DECIDING.includes(name) || !FOLDED.has(name.toLowerCase()));
+  return isPlain ? name : `"${visible(name).replaceAll(/[^ -~]|"/gu, escaped)}"`;
 }
 const INDENT = "    ";
 /** Of an argument that is cut. Of a call with more arguments than have so much place the first ones are shown. */

@@ -96,6 +96,18 @@ describe("[PO3] a rule allows whole commands only", () => {
   });
 });
 
+describe("[PO4] a rule about a program and its words is not avoided by options", () => {
+  const rules = [["git", "push"], ["rm", "-rf"], ["npm", "publish", "--tag"]].map((value) =>
+    rule("deny", "*__Bash", command("startsWith", value)),
+  );
+  for (const text of ["git -C . push", "git --no-pager push", "git -c a.b=c push x", "rm -fr x", "rm -r -f x", "rm --recursive --force x"])
+    test(`asks: ${text}`, () => assert.equal(verdict(bash(text), { rules }), "ask"));
+  for (const text of ["rm -v -rf x", "/bin/rm -Rf x", "npm --access public publish --tag x", "npm publish . -t x"])
+    test(`asks: ${text}`, () => assert.equal(verdict(bash(text), { rules }), "ask"));
+  for (const text of ["git status", "git pull", "git log push.md", "rm -r x", "rm x -f", "rm rf", "npm publish", "npm run publish-docs"])
+    test(`is another command: ${text}`, () => assert.equal(verdict(bash(text), { rules }), "allow"));
+});
+
 describe("[PO4] a rule that denies is not avoided by spelling", () => {
   const config = {
     rules: [rule("deny", "*__Bash", command("startsWith", ["rm", "-rf"])), rule("deny", "*__Bash", command("contains", "curl "))],
@@ -168,6 +180,13 @@ describe("[PO4] a rule that denies is not avoided by spelling", () => {
     for (const path of ["secret/a", "./secret/a", "x/../secret//a", "SECRET/a", "sec\u200bret/a", ["secret/a"], 5])
       assert.equal(verdict(onNode("Write", "write_files", { path }), paths), "deny", JSON.stringify(path));
     assert.equal(verdict(onNode("Write", "write_files", { path: "public/a" }), paths), "allow");
+    // Only the machine knows where its workspace is.
+    const anchored = { rules: [rule("deny", "*__Write", { path: "path", op: "regex", value: "^secret/" })] };
+    for (const path of ["/ws/secret/a", "~/ws/secret/a", "../ws/secret/a", "x/../../ws/secret/a"])
+      for (const rules of [paths, anchored]) assert.equal(verdict(onNode("Write", "write_files", { path }), rules), "ask", path);
+    const outside = { rules: [rule("deny", "*__Write", { path: "path", op: "startsWith", value: "/etc/" })] };
+    assert.equal(verdict(onNode("Write", "write_files", { path: "/etc/a" }), outside), "deny");
+    for (const path of ["/srv/a", "a", "../a"]) assert.equal(verdict(onNode("Write", "write_files", { path }), outside), "allow", path);
     const open = { mode: "ask", rules: [rule("allow", "*__Write", { path: "path", op: "startsWith", value: "docs/" })] } as const;
     const written = (path: unknown): string =>
       verdict(onNode("Write", "write_files", { path }), { mode: open.mode, rules: [...open.rules] });

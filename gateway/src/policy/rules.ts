@@ -133,7 +133,9 @@ function matchCommand(condition: CompiledCondition, unit: ShellUnit, allows: boo
   const { words } = unit;
   if (allows) return op === "equals" && vector !== undefined && words !== undefined && isEqual(words, vector) ? "yes" : "no";
   const { bare, texts, runs, isPrinter } = factsOf(unit);
-  const otherwise = (): Match => (words === undefined || runs || (!isPrinter && mayRun(words, named)) ? "unsure" : "no");
+  const mayBe = (given: readonly string[]): boolean =>
+    runs || (!isPrinter && mayRun(given, named)) || (op === "startsWith" && beginsLike(given, named));
+  const otherwise = (): Match => (words === undefined || mayBe(words) ? "unsure" : "no");
   if (vector !== undefined) {
     const fits = (given: readonly string[], wanted = vector): boolean =>
       isEqual(op === "equals" ? given : given.slice(0, wanted.length), wanted);
@@ -155,6 +157,25 @@ function mayRun([program = "", ...args]: readonly string[], named: readonly stri
     given.some((word, at) => programIn(word) === wanted && others.every((other, index) => given[at + 1 + index] === other));
   return isIn(args) || (!hasKnownArguments(program) && args.some((text) => /\s/.test(text) && isIn(text.split(/[\s;&|()"'`]+/))));
 }
+/**
+ * Whether a command may be what a rule names, with options before it, in another order or in other words: `git -C . push`, `rm -r --force`. Only
+ * the program knows what its options mean, so each that begins with the same letter counts.
+ */
+function beginsLike([program = "", ...args]: readonly string[], [first = "", ...wanted]: readonly string[]): boolean {
+  if (wanted.length === 0 || programIn(program) !== programIn(first)) return false;
+  const letters = new Set(args.flatMap(lettersOf));
+  let at = 0;
+  return wanted.every((word) => {
+    if (word.startsWith("-")) return args.includes(word) || lettersOf(word).every((letter) => letters.has(letter));
+    at = args.indexOf(word, at) + 1;
+    return at > 0;
+  });
+}
+/** `-rf` and `--recursive --force` have the same ones. */
+function lettersOf(option: string): readonly string[] {
+  if (option.startsWith("--")) return option.slice(2, 3).toLowerCase().split("");
+  return option.startsWith("-") ? option.slice(1).toLowerCase().split("") : [];
+}
 /** `/bin/RM` is `rm`. */
 const programIn = (program: string): string => program.slice(program.lastIndexOf("/") + 1).toLowerCase();
 const bareOf = ([program, ...rest]: readonly string[]): readonly string[] => (program === undefined ? [] : [programIn(program), ...rest]);
@@ -173,8 +194,14 @@ function matchValue({ path, op, value, regex }: CompiledCondition, args: PolicyC
   if (allows) return forms.every((form) => holds(op, form, value, regex)) ? "yes" : "no";
   // Some disks take `SOUL.md` and `soul.md` for one file.
   const folded = forms.length > 1 && typeof value === "string" && holds(op, foldedPath(given), foldedPath(value), regex);
-  return folded || forms.some((form) => holds(op, form, value, regex)) ? "yes" : "no";
+  if (folded || forms.some((form) => holds(op, form, value, regex))) return "yes";
+  return forms.length > 1 && isElsewhere(given) && beginsInside(op, value) ? "unsure" : "no";
 }
+/** The path does not begin in the workspace, whose place only the machine knows. It may lead back. */
+const isElsewhere = (path: string): boolean => /^(?:[/~\\]|[A-Za-z]:)/.test(path) || normalPath(path).startsWith("..");
+/** The condition names paths from the workspace on. */
+const beginsInside = (op: ApprovalCondition["op"], value: unknown): boolean =>
+  typeof value === "string" && (op === "regex" ? /^\^(?!\(*\/)/ : /^[^/~]/).test(value) && op !== "contains";
 
 function holds(op: ApprovalCondition["op"], given: string, value: unknown, regex: Regex | undefined): boolean {
   if (op === "regex") return regex?.test(given) === true;

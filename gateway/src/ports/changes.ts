@@ -41,6 +41,8 @@ export interface ChangesPort {
     calls(target: string, sessionKey: string | undefined): readonly ChangingCall[];
     /** The calls of the newest run of a session that used a tool which changes files, and that is not undone. Empty: there is none. */
     lastRun(sessionKey: string): readonly ChangingCall[];
+    /** Calls of the session's runs after this call that no undo knows, the oldest first: commands on machines. */
+    commandsAfter(sessionKey: string, callId: string): readonly ChangingCall[];
     /** Call it before an undo, for its name: an undo that was interrupted goes on under its own (rule UN4). `calls`: what is undone. */
     begin(calls: string, undoId: string): string;
     /**

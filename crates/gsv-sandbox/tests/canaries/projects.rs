@@ -188,6 +188,11 @@ pub(crate) fn protects_configured(tier: Tier) {
     git(&ws, &["config", "include.path", "../tools/more.cfg"]);
     git(&ws, &["config", "filter.x.clean", "sh tools/clean.sh"]);
     git(&ws.join("sub"), &["config", "core.hooksPath", "later"]);
+    git(&ws, &["init", "-q", "deep"]);
+    git(&ws.join("deep"), &["config", "core.hooksPath", "no/such/hooks"]);
+    git(&ws, &["init", "-q", "home"]);
+    git(&ws.join("home"), &["config", "core.hooksPath", "~/ws/home/myhooks"]);
+    std::fs::create_dir_all(ws.join("home/myhooks")).unwrap();
     std::fs::write(ws.join("tools/more.cfg"), "[alias]\n\tx = !sh tools/watch\n").unwrap();
     for script in [
         "echo x >.githooks/pre-commit",
@@ -198,6 +203,8 @@ pub(crate) fn protects_configured(tier: Tier) {
         "rm -f tools/clean.sh && echo x >tools/clean.sh",
         "echo x >tools/watch",
         "mv tools moved",
+        "mkdir -p deep/no/such/hooks && echo x >deep/no/such/hooks/pre-commit",
+        "echo x >home/myhooks/pre-commit",
         "mkdir sub/later && echo x >sub/later/pre-commit && test -e sub/later/pre-commit && ! rm sub/later/pre-commit",
     ] {
         scene.fails(tier, script);

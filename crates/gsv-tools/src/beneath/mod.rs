@@ -63,6 +63,8 @@ pub struct Beneath {
     alias: Option<PathBuf>,
     scope: Scope,
     private: Private,
+    /// Of the user.
+    homes: Vec<PathBuf>,
     walk_only: AtomicBool,
 }
 
@@ -118,6 +120,10 @@ impl Beneath {
             alias,
             scope,
             private: Private::default(),
+            homes: std::env::home_dir()
+                .and_then(|home| home.canonicalize().ok())
+                .into_iter()
+                .collect(),
             walk_only,
         })
     }

@@ -39,6 +39,7 @@ impl Beneath {
                 .map_err(|errno| self.failed(rel, errno))?;
         }
         self.require_named(rel, &spot)?;
+        self.require_not_run(rel, &spot)?;
         let temp = temp_name(id);
         // The mode of the file that is replaced is set at the end; until then no other user may read the new content.
         let mode = if spot.stat.is_some() { 0o600 } else { 0o666 };

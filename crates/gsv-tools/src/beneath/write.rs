@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, PathBuf};
 
+use gsv_sandbox::{Disk, is_run_by_git};
 use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -115,6 +116,7 @@ impl Beneath {
                 .map_err(|errno| ToolError::io(format!("write {}", quote(&self.show(rel))), errno))?;
         }
         self.require_named(rel, &spot)?;
+        self.require_not_run(rel, &spot)?;
         let temp = format!(".gsv-{:016x}.tmp", fastrand::u64(..));
         let mode = spot.stat.as_ref().map(|stat| mode_of(stat) & 0o777);
         let written = self
@@ -160,6 +162,22 @@ impl Beneath {
         Err(ToolError::ThroughLink {
             path: quote(&self.show(rel)),
             real: quote(&actual.join(&spot.name).to_string_lossy()),
+        })
+    }
+
+    /// No change of what a configuration of git names, because git runs it outside the sandbox: its hooks in another folder, included files,
+    /// programs. Only this machine knows the configuration, so no one was asked about such a path as about `.git`.
+    pub(super) fn require_not_run(&self, rel: &RelPath, spot: &Spot) -> Result<(), ToolError> {
+        let Some(path) = path_now(&spot.dir).map(|folder| folder.join(&spot.name)) else {
+            return Ok(());
+        };
+        let root = path_now(&self.root).filter(|_| self.scope == Scope::Workspace);
+        let workspace = root.unwrap_or_else(|| self.workspace.clone());
+        if !path.starts_with(&workspace) || !is_run_by_git(&workspace, &path, &self.homes, &Disk) {
+            return Ok(());
+        }
+        Err(ToolError::RunByGit {
+            path: quote(&self.show(rel)),
         })
     }
 
@@ -264,6 +282,7 @@ impl Beneath {
     pub fn remove_after(&self, rel: &RelPath, before: BeforeChange<'_>) -> Result<(), ToolError> {
         let spot = self.locate(rel, Links::Keep, Parents::MustExist)?;
         self.require_named(rel, &spot)?;
+        self.require_not_run(rel, &spot)?;
         let not_found = || ToolError::NotFound {
             path: quote(&self.show(rel)),
         };

@@ -99,6 +99,11 @@ export class ChangeStore {
     const newest = runs.find(({ scope }) => !this.#isUndone(scope));
     return newest === undefined ? [] : this.calls(newest.scope.slice(0, -1), sessionKey, now);
   }
+  commandsAfter(sessionKey: string, callId: string, tools: readonly string[]): readonly ChangingCall[] {
+    const known = one<{ id: number }>(this.#db.sql, "SELECT max(id) AS id FROM changing_calls WHERE call = ?", callId)?.id;
+    const others = `session = ? AND id > ? AND run <> '' AND node <> '' AND tool NOT IN (${marks(tools)})`;
+    return this.#calls(others, sessionKey, known ?? 0, ...tools).map(callOf);
+  }
   /** An undo that is undone itself has undone nothing. */
   #isUndone(calls: string): boolean {
     let undone = false;

@@ -140,9 +140,8 @@ export const undoFeature: FeatureDefinition<UndoPorts, object> = {
       const places = bounded([...nodes, ...agents]);
       if (!dryRun && places.every(({ problem }) => problem === undefined)) changes.finish(asked.undoId, undoneOf(places));
       const last = calls.at(-1);
-      const commands = calls.flatMap(({ callId, nodeId, tool }) =>
-        nodeId !== undefined && isCommand(tool) ? [{ callId: asCallId(callId), nodeId: asNodeId(nodeId), tool: asToolName(tool) }] : [],
-      );
+      const later =
+        params.target === undefined && last?.sessionKey !== undefined ? commandsOf(changes.commandsAfter(last.sessionKey, last.callId)) : [];
       return succeed({
         kind,
         target,
@@ -150,7 +149,8 @@ export const undoFeature: FeatureDefinition<UndoPorts, object> = {
         ...(last === undefined ? {} : { at: last.at }),
         ...(dryRun ? {} : { undoId: asked.undoId }),
         places,
-        commands: commands.slice(0, MAX_COMMANDS),
+        commands: commandsOf(calls),
+        ...(later.length === 0 ? {} : { laterCommands: later }),
       });
     }
 
@@ -172,6 +172,12 @@ export const undoFeature: FeatureDefinition<UndoPorts, object> = {
   },
 };
 
+const commandsOf = (calls: readonly ChangingCall[]): UndoResult["commands"] =>
+  calls
+    .flatMap(({ callId, nodeId, tool }) =>
+      nodeId !== undefined && isCommand(tool) ? [{ callId: asCallId(callId), nodeId: asNodeId(nodeId), tool: asToolName(tool) }] : [],
+    )
+    .slice(0, MAX_COMMANDS);
 /** Its changes are not kept. `undo` is an undo's own name for its part on a machine. */
 const isCommand = (tool: string): boolean => tool !== "undo" && policyClassOf(tool) === "exec";
 

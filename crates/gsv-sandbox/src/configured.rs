@@ -1,0 +1,242 @@
+//! What the configuration of a repository makes git run, or read as configuration, and where that is on the disk. PURE: the file system is
+//! asked through [`Look`].
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::git_config::{Named, named};
+use crate::look::{Kind, Look};
+
+/// Files of configuration that one repository includes.
+const INCLUDED: usize = 10;
+/// Worktrees of a repository, and projects in which the files of one are looked for whose git directory is elsewhere.
+const BASES: usize = 20;
+
+/// Something that a configuration names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// Without links.
+    There(PathBuf),
+    /// Nothing is there. `first`: of `path`, the first part that is missing.
+    Missing {
+        first: PathBuf,
+        path: PathBuf,
+        is_folder: bool,
+    },
+}
+
+impl Target {
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Self::There(path) | Self::Missing { path, .. } => path,
+        }
+    }
+}
+
+/// `git`: the directory of the repository. `projects`: folders in which its files may be. `homes`: of the user.
+pub(crate) fn targets(git: &Path, projects: &[PathBuf], homes: &[PathBuf], look: &dyn Look) -> Vec<Target> {
+    let mut files: Vec<PathBuf> = ["config", "config.worktree"].map(|name| git.join(name)).into();
+    let own = files.len();
+    let mut targets = Vec::new();
+    let mut names: Vec<Named> = Vec::new();
+    let mut at = 0;
+    while let Some(file) = files.get(at).cloned() {
+        at += 1;
+        let beside = file.parent().unwrap_or(git);
+        for name in look.text(&file).map(|text| named(&text)).unwrap_or_default() {
+            match name {
+                Named::Include(path) => {
+                    for file in expanded(&path, homes) {
+                        let target = resolved(&beside.join(file), false, look);
+                        // A link is read as the file that it leads to, as git does.
+                        if let Target::There(real) = &target
+                            && files.len() < own + INCLUDED
+                        {
+                            files.push(real.clone());
+                        }
+                        targets.push(target);
+                    }
+                }
+                name => names.push(name),
+            }
+        }
+    }
+    let bases = bases_of(git, &names, projects, look);
+    for name in &names {
+        let (Named::Hooks(path) | Named::Word(path)) = name else {
+            continue;
+        };
+        let is_folder = matches!(name, Named::Hooks(_));
+        for path in expanded(path, homes) {
+            let found = bases.iter().map(|base| resolved(&base.join(&path), is_folder, look));
+            targets.extend(found.filter(|target| match target {
+                // A folder around the repository would end all work in it.
+                Target::There(real) if is_folder => !git.starts_with(real),
+                // A folder may be named for another reason: it is the address of a repository.
+                Target::There(real) => look.kind(real) == Some(Kind::File),
+                Target::Missing { .. } => is_folder,
+            }));
+        }
+    }
+    targets
+}
+
+/// `~/` and `~user/` as git reads them.
+fn expanded(path: &str, homes: &[PathBuf]) -> Vec<PathBuf> {
+    let Some((user, rest)) = path.strip_prefix('~').and_then(|rest| rest.split_once('/')) else {
+        return vec![path.into()];
+    };
+    let of_user = homes
+        .iter()
+        .filter(|home| user.is_empty() || home.file_name().is_some_and(|name| name == user));
+    of_user.map(|home| home.join(rest)).collect()
+}
+
+fn resolved(path: &Path, is_folder: bool, look: &dyn Look) -> Target {
+    if let Some(real) = look.real(path) {
+        return Target::There(real);
+    }
+    let mut there = PathBuf::new();
+    let mut rest = path.components();
+    for part in rest.by_ref() {
+        let Some(real) = look.real(&there.join(part)) else {
+            let first = there.join(part);
+            let whole = rest.fold(first.clone(), |mut whole, part| {
+                if part == Component::ParentDir {
+                    whole.pop();
+                } else {
+                    whole.push(part);
+                }
+                whole
+            });
+            return Target::Missing {
+                first,
+                path: whole,
+                is_folder,
+            };
+        };
+        there = real;
+    }
+    Target::There(there)
+}
+
+/// Where the files of a repository may be: what its configuration names is relative to them.
+fn bases_of(git: &Path, names: &[Named], projects: &[PathBuf], look: &dyn Look) -> Vec<PathBuf> {
+    let named = names.iter().filter_map(|name| match name {
+        Named::WorkTree(path) => Some(git.join(path)),
+        _ => None,
+    });
+    let mut bases: Vec<PathBuf> = named.collect();
+    let trees = git.join("worktrees");
+    for (name, _) in look.list(&trees, BASES) {
+        // The file `.git` of the worktree.
+        let text = look.text(&trees.join(name).join("gitdir")).unwrap_or_default();
+        let file = trees.join(String::from_utf8_lossy(&text).trim());
+        bases.extend(file.parent().map(Path::to_owned));
+    }
+    match git.parent().filter(|_| git.ends_with(".git")) {
+        Some(above) => bases.push(above.to_owned()),
+        // A file `.git` names it, or it has no files.
+        None => bases.extend(projects.iter().take(BASES).cloned()),
+    }
+    bases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::look::fake::Fake;
+    use crate::protect::{is_run_by_git, protected};
+
+    #[test]
+    fn sb5_what_the_configuration_of_a_repository_names_is_protected() {
+        let disk = Fake::of(&[
+            "/ws/.githooks/pre-commit",
+            "/ws/tools/more.cfg",
+            "/ws/tools/clean.sh",
+            "/ws/scripts/watch",
+            "/ws/other/HEAD",
+            "/etc/hooks/pre-commit",
+            "/ws/sub/README",
+        ])
+        .file(
+            "/ws/.git/config",
+            "[core]\n hooksPath = .githooks\n[include]\n path = ../tools/inc.cfg\n[remote \"o\"]\n url = ./other\n",
+        )
+        .file(
+            "/ws/tools/inc.cfg",
+            "[filter \"x\"]\n clean = sh tools/clean.sh\n[include]\n path = more.cfg\n",
+        )
+        .file(
+            "/ws/sub/.git/config",
+            "[core]\n hooksPath = hooks.d\n fsmonitor = ../scripts/watch\n",
+        )
+        .file("/ws/sub/.git/worktrees/tree/gitdir", "/ws/tree/.git\n")
+        .file("/ws/tree/hooks.d/pre-push", "")
+        .file("/ws/out/.git/config", "[core]\n hooksPath = /etc/hooks\n")
+        .file("/ws/up/.git/config", "[core]\n hooksPath = ../none\n")
+        .file("/ws/all/.git/config", "[core]\n hooksPath = .\n")
+        .file("/ws/sep/.git", "gitdir: /ws/.meta")
+        .file("/ws/.meta/config", "[core]\n hooksPath = hk\n")
+        .file("/ws/sep/hk/pre-push", "")
+        .file(
+            "/ws/deep/.git/config",
+            "[core]\n hooksPath = tools/no/hooks\n[include]\n path = tools/none.cfg\n",
+        )
+        .file(
+            "/ws/home/.git/config",
+            "[core]\n hooksPath = ~/data/hooks\n[include]\n path = ~u/data/git.cfg\n path = ~v/data/x.cfg\n",
+        )
+        .file("/home/u/data/hooks/pre-push", "")
+        .file("/home/u/data/git.cfg", "")
+        .file("/home/u/data/x.cfg", "");
+        let homes = [PathBuf::from("/home/u")];
+        let found = protected(
+            Path::new("/ws"),
+            &["/home/u/data".into()],
+            &homes,
+            Path::new("/ws"),
+            &disk,
+        );
+        for path in [
+            "/ws/.githooks",
+            "/ws/tools/inc.cfg",
+            "/ws/tools/more.cfg",
+            "/ws/tools/clean.sh",
+            "/ws/scripts/watch",
+            "/ws/sep/hk",
+            "/ws/tree/hooks.d",
+            "/home/u/data/hooks",
+            "/home/u/data/git.cfg",
+        ] {
+            assert!(
+                found.read_only.contains(&PathBuf::from(path)),
+                "{path}: {:?}",
+                found.read_only
+            );
+        }
+        for path in ["/ws/other", "/etc/hooks", "/ws", "/ws/sub/README", "/home/u/data/x.cfg"] {
+            assert!(!found.read_only.contains(&PathBuf::from(path)), "{path}");
+        }
+        assert!(found.missing.contains(&PathBuf::from("/ws/sub/hooks.d")));
+        assert!(found.missing.contains(&PathBuf::from("/ws/none")));
+        assert!(found.missing.contains(&PathBuf::from("/ws/deep/tools")));
+        assert!(!found.missing.iter().any(|path| path.ends_with("none.cfg")));
+        for path in ["/ws/tools", "/ws/scripts", "/ws/sep"] {
+            assert!(found.pinned.contains(&PathBuf::from(path)), "{path}");
+        }
+        assert!(!found.read_only.contains(&PathBuf::from("/ws/all")));
+        let runs = |path: &str| is_run_by_git(Path::new("/ws"), Path::new(path), &homes, &disk);
+        for path in [
+            "/ws/.githooks/new",
+            "/ws/tools/clean.sh",
+            "/ws/sub/hooks.d/pre-push",
+            "/ws/deep/tools/no/hooks/x",
+            "/ws/deep/.git/tools/none.cfg",
+        ] {
+            assert!(runs(path), "{path}");
+        }
+        for path in ["/ws/tools/other", "/ws/deep/tools/x", "/ws/sub/README", "/ws/up/x"] {
+            assert!(!runs(path), "{path}");
+        }
+    }
+}
