@@ -101,10 +101,9 @@ impl ToolError {
             Self::Unknown { .. } => &errors::TOOL_UNKNOWN,
             Self::BadDefinition { .. } => &errors::NODE_BAD_TOOL,
             Self::BadArgs { .. } => &errors::TOOL_BAD_ARGS,
-            Self::OutsideWorkspace { .. }
-            | Self::PrivateFolder { .. }
-            | Self::ManyNames { .. }
-            | Self::RunByGit { .. } => &errors::PATH_OUTSIDE_WORKSPACE,
+            Self::OutsideWorkspace { .. } | Self::PrivateFolder { .. } | Self::ManyNames { .. } => {
+                &errors::PATH_OUTSIDE_WORKSPACE
+            }
             Self::InvalidPath { .. } | Self::ThroughLink { .. } | Self::RunByGit { .. } => &errors::PATH_INVALID,
             Self::NotFound { .. } => &errors::PATH_NOT_FOUND,
             Self::NotAFile { .. } | Self::NotADirectory { .. } => &errors::PATH_NOT_A_FILE,

@@ -85,6 +85,23 @@ describe("agents' files", () => {
     expect([(await undo()).target, await read("a.md")]).toEqual(["run-2", "second"]);
   });
 
+  test("[UN6] without a target, commands of later runs are named: one of those runs may be meant", async () => {
+    const ref = await refOf();
+    await node("lap", undefined, KEEPS);
+    await admin.ok("workspace.write", { path: "a.md", content: "first" });
+    const bash = (callId: string, runId: string) =>
+      gateway().dispatchTool({ callId, sessionKey, runId, nodeId: "lap", tool: "Bash", args: {}, timeoutMs: 1000 });
+    await bash(`${ref}/r1/1/0`, "run-1");
+    await byRun(`${ref}/r2/1/0`, "a.md", "second", "run-2");
+    await bash(`${ref}/r2/1/1`, "run-2");
+    const plan = (params: object) => admin.ok<UndoResult>("undo.plan", params);
+    expect((await plan({ sessionKey })).laterCommands).toBeUndefined();
+    await bash(`${ref}/r3/1/0`, "run-3");
+    const { target, laterCommands } = await plan({ sessionKey });
+    expect([target, laterCommands]).toEqual(["run-2", [{ callId: `${ref}/r3/1/0`, nodeId: "lap", tool: "Bash" }]]);
+    expect((await plan({ target: "run-2" })).laterCommands).toBeUndefined();
+  });
+
   test("[UN3] [UN5] a file that was changed since is left alone unless forced", async () => {
     const ref = await refOf();
     await admin.ok("workspace.write", { path: "a.md", content: "first" });
