@@ -179,6 +179,65 @@ fn sb12_a_profile_that_nobody_named_and_that_cannot_be_had_is_reported_as_missin
 }
 
 #[test]
+fn sb12_no_node_starts_without_a_sandbox_that_its_policy_needs_or_that_it_had_before() {
+    let machine = Machine::new();
+    let keys = machine.home.root().join(".ssh");
+    fs::create_dir_all(&keys).unwrap();
+    let refused = || {
+        let run = machine.home.gsv(["node", "--workspace", keys.to_str().unwrap()]);
+        run.failed(2).stderr
+    };
+    // A mistake in what only a sandbox can do is none that is passed over.
+    for text in [
+        "[roots]\nrw = [\"~/none\"]\n",
+        "[roots]\nro = [\"/srv/none\"]\n",
+        "caches = []\n",
+        "escalation = false\n",
+    ] {
+        machine.policy(text, 0o600);
+        let said = refused();
+        assert!(said.contains("the node does not start"), "{text}: {said}");
+    }
+    machine.policy("", 0o600);
+    let (child, node) = machine.start_in(keys.to_str().unwrap());
+    end(child, node);
+    let Some((machine, _)) = Machine::confining() else {
+        return;
+    };
+    let (child, node) = machine.start();
+    assert_eq!(node.hello["nodeRuntime"]["sandbox"]["profile"], "workspace");
+    end(child, node);
+    // What a command has done to the sandbox's own folder does not end it.
+    let own = machine.home.root().join(".cache/gsv/node/lap/cache");
+    for name in ["cargo", "npm", "xdg"] {
+        fs::rename(own.join(name), own.join(format!("{name}-moved"))).unwrap();
+        fs::write(own.join(name), "").unwrap();
+    }
+    let (child, node) = machine.start();
+    assert_eq!(node.hello["nodeRuntime"]["sandbox"]["profile"], "workspace");
+    end(child, node);
+    // Nor does anything that keeps the machine from having it again: only the owner can say so.
+    let keys = machine.home.root().join(".ssh");
+    fs::create_dir_all(&keys).unwrap();
+    let said = machine
+        .home
+        .gsv(["node", "--workspace", keys.to_str().unwrap()])
+        .failed(2)
+        .stderr;
+    assert!(
+        said.contains("It was enforced at an earlier start") && said.contains("sandbox = \"off\""),
+        "{said}"
+    );
+    machine.policy("sandbox = \"off\"\n", 0o600);
+    let (child, node) = machine.start();
+    end(child, node);
+    machine.policy("", 0o600);
+    let (child, node) = machine.start_in(keys.to_str().unwrap());
+    assert_eq!(node.hello["nodeRuntime"]["sandbox"]["profile"], "off");
+    end(child, node);
+}
+
+#[test]
 fn sb13_a_command_leaves_the_sandbox_only_when_its_call_says_so() {
     let Some((machine, _)) = Machine::confining() else {
         return;
@@ -372,8 +431,12 @@ fn sb22_the_tested_folder_is_that_of_this_machines_node_and_is_named() {
             .args(["node", "sandbox", "--json"]);
         command.args(more).output().unwrap()
     };
-    // The current folder has GSV's own folders, and no node was started yet.
-    let refused = sandbox(&[]);
+    // The current folder has GSV's own folders, and no node was started yet: a first start would take `~/gsv`.
+    let first = sandbox(&[]);
+    let shown: Value = serde_json::from_slice(&first.stdout).unwrap();
+    let own = shown["workspace"].as_str().unwrap();
+    assert!(own.ends_with("/gsv"), "{own}");
+    let refused = sandbox(&["--workspace", "."]);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(2), "{said}");
     assert!(

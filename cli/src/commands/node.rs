@@ -255,7 +255,7 @@ impl Signals {
 }
 
 /// The current folder, or `~/gsv` where the current one is or contains the home folder or GSV's own folders.
-fn default_workspace(out: Output, private: &[PathBuf]) -> Outcome<PathBuf> {
+pub fn default_workspace(out: Output, private: &[PathBuf]) -> Outcome<PathBuf> {
     let here = workspace(None)?;
     let home = paths::home()?;
     let home = fs::canonicalize(&home).unwrap_or(home);

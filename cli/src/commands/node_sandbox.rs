@@ -7,7 +7,7 @@ use gsv_node::sandbox::{Finding, Level, Profile, Report, SandboxSettings, Tier, 
 use serde_json::{Value, json};
 
 use super::context::Context;
-use super::node::{last_workspace, private_folders, sandbox_settings, workspace};
+use super::node::{default_workspace, last_workspace, private_folders, sandbox_settings, workspace};
 use crate::args::NodeSandbox;
 use crate::config::{Config, Key};
 use crate::exit::{Failure, Outcome};
@@ -24,7 +24,7 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     let policy = node_policy::load()?;
     let config = Config::load()?;
     let private = private_folders()?;
-    let workspace = folder(args.workspace.clone(), &config, &private)?;
+    let workspace = folder(context, args.workspace.clone(), &config, &private)?;
     let configured = policy.sandbox;
     let tested = match (args.profile, configured) {
         (None, None | Some(Profile::Off)) => Profile::Workspace,
@@ -67,7 +67,10 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
         out.fields([
             ("workspace", Some(workspace.display().to_string())),
             ("configured", Some(configured_words(configured))),
-            ("network", Some(network_words(level.as_ref(), listed.as_deref()))),
+            (
+                "network",
+                Some(network_words(level.as_ref(), listed.as_deref(), settings.may_leave)),
+            ),
             ("limits", Some(limits_words(limits))),
             ("tested", Some(tested.name().to_owned())),
             (
@@ -91,11 +94,14 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     ))
 }
 
-/// The folder of this machine's node, before the current one: another folder may have another answer (rule SB22).
-fn folder(given: Option<PathBuf>, config: &Config, private: &[PathBuf]) -> Outcome<PathBuf> {
+/// The folder of this machine's node, before the one that a first start would take: another folder may have another answer (rule SB22).
+fn folder(context: &Context, given: Option<PathBuf>, config: &Config, private: &[PathBuf]) -> Outcome<PathBuf> {
     let stored = || config.get(Key::NodeWorkspace).map(PathBuf::from);
     let last = || last_workspace(&paths::state_dir().ok()?, Some(config));
-    let folder = workspace(given.or_else(last).or_else(stored))?;
+    let folder = match given.or_else(last).or_else(stored) {
+        Some(named) => workspace(Some(named))?,
+        None => default_workspace(context.out, private)?,
+    };
     refuse_private(&folder, private)?;
     Ok(folder)
 }
@@ -119,7 +125,7 @@ fn limits_words(limits: Option<(u64, usize)>) -> String {
     )
 }
 
-fn network_words(level: Option<&Level>, listed: Option<&[String]>) -> String {
+fn network_words(level: Option<&Level>, listed: Option<&[String]>, may_leave: bool) -> String {
     match (level, listed) {
         (None, _) => "not confined".to_owned(),
         (_, None) => "none, by `network = \"none\"` in node.toml".to_owned(),
@@ -129,6 +135,7 @@ fn network_words(level: Option<&Level>, listed: Option<&[String]>) -> String {
         }
         (Some(level), Some(listed)) => match (level.profile, listed) {
             (Profile::WorkspaceNet, [_, ..]) => format!("{} by every command", listed.join(", ")),
+            _ if !may_leave => "none, by `escalation = false` in node.toml".to_owned(),
             _ => "hosts that you allow when a command asks for them".to_owned(),
         },
     }

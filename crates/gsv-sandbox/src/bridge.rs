@@ -22,8 +22,6 @@ const NAMES: [&str; 6] = [
     "ALL_PROXY",
     "all_proxy",
 ];
-/// Servers that a command starts for itself.
-const OWN: &str = "localhost,127.0.0.1,::1";
 
 /// Starts the bridge. `socket`: the number of an open file that is the node's socket.
 ///
@@ -46,12 +44,7 @@ pub(crate) fn start(socket: &str) -> Result<Vec<(&'static str, String)>, String>
         0 => serve(&listener, &format!("/proc/self/fd/{socket}")),
         _ => {
             let address = format!("http://127.0.0.1:{port}");
-            let own = ["NO_PROXY", "no_proxy"].map(|name| (name, OWN.to_owned()));
-            Ok(NAMES
-                .map(|name| (name, address.clone()))
-                .into_iter()
-                .chain(own)
-                .collect())
+            Ok(NAMES.map(|name| (name, address.clone())).into())
         }
     }
 }

@@ -191,6 +191,22 @@ impl Hosts {
         })
     }
 
+    /// Hosts that programs reach without the proxy (`NO_PROXY`): servers that a command starts for itself. One that is allowed is outside.
+    pub fn direct(&self) -> String {
+        let rules = || self.listed.iter().chain(&self.asked);
+        let is_own = |name: &&str| {
+            let host = name
+                .parse()
+                .map_or_else(|_| Host::Name((*name).to_owned()), Host::Address);
+            !rules().any(|rule| rule.host == host)
+        };
+        [LOCALHOST, "127.0.0.1", "::1"]
+            .into_iter()
+            .filter(is_own)
+            .collect::<Vec<_>>()
+            .join(",")
+    }
+
     /// Whether an address that a host stands for may be connected to: one that `reach` admits, or that the owner has listed itself.
     /// `is_own`: it is an address of this machine, which may be a public one.
     pub fn admits(&self, reach: Reach, address: SocketAddr, is_own: bool) -> bool {

@@ -8,7 +8,7 @@ import type { ApprovalConfig, PolicyClass } from "../../../protocol/gen/types.ts
 import type { Decision, PolicyCall, PolicyMode } from "../ports/policy.ts";
 import { isListed } from "../agents/definition.ts";
 import type { Grant } from "../ports/grants.ts";
-import { commandOf, covers, type GrantContext, grantRule, grantsOf, offerOf, scopeOf } from "./grants.ts";
+import { commandOf, covers, type GrantContext, grantRule, grantsOf, offerOf, onlyReads, scopeOf } from "./grants.ts";
 import { isForeign, isUnsure, type Taint } from "../ports/taint.ts";
 import { guardedWhy, heardText, isNotSpared, matrixWhy } from "./matrix.ts";
 import { classOf, type JobsMade, memoryChange, modeVerdict, remembersForLong } from "./modes.ts";
@@ -119,7 +119,8 @@ function byGrant(decision: Decision, unit: Unit, grants: Grants | undefined, cou
   if (decision.verdict !== "ask" || grants === undefined || grants.grants.length === 0) return decision;
   const wanted = grants.wanted();
   if (wanted === undefined) return decision;
-  const command = unit?.words === undefined ? undefined : commandOf(unit.words, grants.sandbox);
+  const { what } = wanted;
+  const command = unit?.words === undefined ? undefined : commandOf(unit.words, what.kind === "commands" ? what.sandbox : grants.sandbox);
   const grant = grants.grants.find((one) => counts(one) && covers(one.scope, wanted, command));
   return grant === undefined ? decision : { verdict: "allow", rule: grantRule([grant.id]) };
 }
@@ -177,10 +178,11 @@ function decideUnit(
   return heard === undefined ? byGrant(decided, unit, grants) : byGrant(heard, unit, grants, holdsOnceHeard);
 }
 /**
- * Of the grants, hosts that the owner has allowed for this conversation hold also when it has read text of others: what the first command
- * with a host prints is such a text, so the answer would allow one command only (rule GR3).
+ * Of the grants for this conversation, hosts and programs that only read hold also when it has read text of others: what the first such command
+ * prints is such a text, so the answer would allow one command only (rule GR3).
  */
-const holdsOnceHeard = ({ scope, sessionId }: Grant): boolean => scope.what.kind === "hosts" && sessionId !== undefined;
+const holdsOnceHeard = ({ scope, sessionId }: Grant): boolean =>
+  sessionId !== undefined && (scope.what.kind === "hosts" || onlyReads(scope));
 
 /** The mode that holds. Undefined: none is set. */
 const modeOf = ({ policy, mode, isOwners, unset }: PolicyContext): PolicyMode | undefined =>

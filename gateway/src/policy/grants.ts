@@ -8,7 +8,7 @@ import type { GrantedCommand, GrantedWhat, GrantScope, Offer } from "../ports/gr
 import type { PolicyCall } from "../ports/policy.ts";
 import { isForeign, type Taint } from "../ports/taint.ts";
 import { deletesMany, deletionOf } from "./deletions.ts";
-import { askedHosts, HOSTS, LEAVES } from "./hosts.ts";
+import { askedHosts, HOSTS, isOutside, LEAVES } from "./hosts.ts";
 import { classOf, TRANSFER } from "./modes.ts";
 import { isGrantableFolder, isGrantablePath, normalPath } from "./paths.ts";
 import { isPlain, runsCode, sends, subcommandOf } from "./programs.ts";
@@ -94,10 +94,13 @@ function hostsOf({ args, target }: PolicyCall, sandbox: SandboxProfile): Granted
   if (hosts === undefined || typeof command !== "string" || deletionOf(command) !== "few") return undefined;
   return Object.keys(args).some((name) => !HOST_ARGUMENTS.has(name)) ? undefined : { kind: "hosts", sandbox, hosts };
 }
-function commandsOf({ args }: PolicyCall, sandbox: SandboxProfile): GrantedWhat | undefined {
+function commandsOf({ args }: PolicyCall, reported: SandboxProfile): GrantedWhat | undefined {
   const { command, workdir } = args;
+  const leaves = isOutside(args);
+  const sandbox = leaves ? "off" : reported;
   // An argument that is not known may change what the command does.
-  if (typeof command !== "string" || Object.keys(args).some((name) => !SHELL_ARGUMENTS.has(name))) return undefined;
+  const isKnown = (name: string): boolean => SHELL_ARGUMENTS.has(name) || (leaves && name === LEAVES);
+  if (typeof command !== "string" || !Object.keys(args).every(isKnown)) return undefined;
   if (workdir !== undefined && !isGrantableFolder(workdir)) return undefined;
   const read = readShell(command);
   if (read.kind !== "plain") return undefined;
@@ -128,6 +131,12 @@ export function commandOf(words: readonly string[], sandbox: SandboxProfile): Gr
   const subcommand = subcommandOf(words);
   return { program, ...(subcommand === undefined ? {} : { subcommand }) };
 }
+
+/** Only programs that read and print, with any arguments: nothing that the conversation has read can make them send or run something. */
+export const onlyReads = ({ what }: GrantScope): boolean =>
+  what.kind === "commands" && what.commands.every(({ program, subcommand, words }) => words === undefined && isPlain(namedBy(program, subcommand)));
+const namedBy = (program: string, subcommand: string | undefined): readonly string[] =>
+  subcommand === undefined ? [program] : [program, subcommand];
 
 function filesOf(call: PolicyCall): GrantedWhat | undefined {
   const { path } = call.args;
@@ -172,7 +181,8 @@ function conditionsFor(args: PolicyCall["args"], what: GrantedWhat): ApprovalRul
       // A rule names no sandbox, so what only a sandbox makes harmless is no rule.
       if (only === undefined || more.length > 0 || runsCode(only.words)) return undefined;
       const folder = args["workdir"] === undefined ? [] : [{ path: "workdir", op: "equals" as const, value: args["workdir"] }];
-      return [{ path: COMMAND, op: "equals", value: [...only.words] }, ...folder];
+      const outside = isOutside(args) ? [{ path: LEAVES, op: "equals" as const, value: args[LEAVES] }] : [];
+      return [{ path: COMMAND, op: "equals", value: [...only.words] }, ...folder, ...outside];
     }
     case "hosts":
       // The owner of the machine lists hosts for always, in node.toml.

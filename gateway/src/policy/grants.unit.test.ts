@@ -6,7 +6,7 @@ import { SandboxProfileValues } from "../../../protocol/gen/types.ts";
 import type { Decision, PolicyCall } from "../ports/policy.ts";
 import { decide, policyOf } from "./decide.ts";
 import { choiceText, scopeText } from "./grant-text.ts";
-import type { Grant } from "../ports/grants.ts";
+import type { Grant, GrantScope } from "../ports/grants.ts";
 import { covers, type GrantContext, offerOf, scopeOf } from "./grants.ts";
 import { loadRegexEngine } from "./load.ts";
 
@@ -142,7 +142,7 @@ describe("[GR3] what a command can be granted as", () => {
     ]);
   });
   test("a folder that leaves the workspace, an argument that is not known and a command that is no text have no scope", () => {
-    for (const more of [{ workdir: "../x" }, { workdir: 5 }, { workdir: "~" }, { env: {} }, { sandbox: "off" }])
+    for (const more of [{ workdir: "../x" }, { workdir: 5 }, { workdir: "~" }, { env: {} }, { sandbox: "none" }])
       assert.equal(commands("ls", "off", more), undefined, JSON.stringify(more));
     for (const command of [["ls"], undefined, "", 5]) assert.equal(commands(command), undefined);
     assert.deepEqual(commands("ls", "off", { workdir: "a", timeout: 5, background: true, yieldMs: 1 }), [["ls", undefined]]);
@@ -196,6 +196,45 @@ describe("[GR3] what a command can be granted as", () => {
     const again = decide(deletes, { ...context, granted: { ...granted, grants: here } });
     assert.ok(again.verdict === "ask" && again.offer === undefined);
     assert.match(again.why, /may delete more than 50 files.* with access to a\.org\./);
+  });
+  test("a call outside the sandbox as one without a sandbox, with a rule that names that", () => {
+    const out = (command: string, sandbox: SandboxProfile = "workspace") => ({ ...bash(command, { sandbox: "off" }), sandbox });
+    const push = scopeOf(out("git push"), at("workspace"));
+    assert.deepEqual(push?.what, {
+      kind: "commands",
+      sandbox: "off",
+      folder: "",
+      commands: [{ program: "git", subcommand: "push", words: ["git", "push"] }].map(({ program, words }) => ({ program, words })),
+    });
+    assert.equal(scopeOf(out("python x.py"), at("workspace")), undefined);
+    assert.deepEqual(offerOf(out("git push"), at("workspace"))?.always?.when, [
+      { path: "command", op: "equals", value: ["git", "push"] },
+      { path: "sandbox", op: "equals", value: "off" },
+    ]);
+    const inside = scopeOf(bash("git push"), at("workspace"));
+    assert.ok(push && inside && !covers(push, inside) && !covers(inside, push));
+    for (const sandbox of ["workspace+net", "read-only", "OFF", 1])
+      assert.equal(scopeOf(bash("git push", { sandbox }), at("workspace")), undefined, String(sandbox));
+    const granted = { grants: [{ id: "g1", scope: push as GrantScope, expiresAt: 1 }], agentId: "main", sandbox: "workspace" as const };
+    const context = { policy: policyOf(undefined, engine), isOwners: true, unset: "auto" as const, granted };
+    assert.deepEqual(decide(out("git push"), context), { verdict: "allow", rule: "grant:g1" });
+    assert.equal(decide(out("git push --force"), context).verdict, "ask");
+  });
+  test("[GR3] after text of others, programs that only read are still allowed in this conversation, and others ask", () => {
+    const world = { label: "world", source: "the output of lap__Bash" } as const;
+    const verdict = (command: string, more: Partial<Grant>): string => {
+      const scope = scopeOf(bash(command), at("off"));
+      assert.ok(scope);
+      const granted = { grants: [{ id: "g1", scope, expiresAt: 1, ...more }], agentId: "main", sandbox: "off" as const };
+      const context = { policy: policyOf(undefined, engine), isOwners: true, unset: "auto" as const, taint: world, granted };
+      return decide({ ...bash(command), sandbox: "off" }, context).verdict;
+    };
+    for (const command of ["git status -s", "ls -la", "grep -rn x . | head -5"]) {
+      assert.equal(verdict(command, { sessionId: "s1" }), "allow", command);
+      assert.equal(verdict(command, {}), "ask", command);
+    }
+    for (const command of ["git push", "git log --output=x", "rm a", "curl example.org", "ls && git push"])
+      assert.equal(verdict(command, { sessionId: "s1" }), "ask", command);
   });
   test("files by their folder, and messages by where they go", () => {
     const folder = (call: PolicyCall): unknown => {

@@ -12,6 +12,8 @@ const HOST = /^(?:(?:\*\.)?[A-Za-z0-9_][A-Za-z0-9._-]{0,252}|\[[0-9A-Fa-f:.]{2,4
 const own = (args: Readonly<Record<string, unknown>>, name: string): unknown => (Object.hasOwn(args, name) ? args[name] : undefined);
 /** The call is about a command in the sandbox with hosts. */
 export const isWithHosts = (args: Readonly<Record<string, unknown>>): boolean => own(args, LEAVES) === WITH_HOSTS;
+/** The call is about a command outside the sandbox. */
+export const isOutside = (args: Readonly<Record<string, unknown>>): boolean => own(args, LEAVES) === "off";
 /** The call is about a command that changes nothing (rule SB21). A machine without a sandbox refuses it. */
 export const isReadOnly = (args: Readonly<Record<string, unknown>>): boolean => own(args, LEAVES) === READ_ONLY;
 

@@ -192,13 +192,16 @@ async fn open_gate(
         .filter(|_| !spec.read_only)
         .and_then(|sandbox| sandbox.network.as_ref())
         .map(|_| folder.file(PROXY));
-    let program = how.program(&spec, sandbox, proxy);
+    let program = how.program(&spec, sandbox, proxy.clone());
     let built = how
         .supervisor
         .command(folder.path(), &stdin, &program, sandbox.is_some());
     let mut command = Command::from(built);
     if let Some(sandbox) = sandbox {
         command.env_clear().envs(sandbox.environment.iter().cloned());
+        let hosts = sandbox.hosts(&spec.hosts).filter(|_| proxy.is_some());
+        let direct = hosts.map(|hosts| ["NO_PROXY", "no_proxy"].map(|name| (name, hosts.direct())));
+        command.envs(direct.into_iter().flatten());
     }
     command
         .current_dir(&spec.workdir)

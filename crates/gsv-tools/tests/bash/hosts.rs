@@ -98,7 +98,11 @@ async fn sb17_ta4_a_call_reaches_the_hosts_that_it_asks_for_and_only_that_call()
 #[tokio::test]
 async fn sb14_listed_hosts_are_reached_in_workspace_with_net_and_none_without_a_proxy() {
     let (host, server) = server().await;
-    let listed = || vec![gsv_sandbox::HostRule::parse(&host).unwrap()];
+    let listed = || {
+        [host.as_str(), "localhost:1"]
+            .map(|host| gsv_sandbox::HostRule::parse(host).unwrap())
+            .to_vec()
+    };
     let lab = Lab::with(|config| {
         let sandbox = config.sandbox.as_mut().unwrap();
         sandbox.level.profile = gsv_sandbox::Profile::WorkspaceNet;
@@ -106,6 +110,9 @@ async fn sb14_listed_hosts_are_reached_in_workspace_with_net_and_none_without_a_
     });
     let found = lab.ok("Bash", json!({"command": request(&host)})).await;
     assert!(found["output"].as_str().unwrap().ends_with("from outside"), "{found}");
+    // A server that is allowed is outside, so the proxy leads to it; others are the command's own.
+    let direct = lab.ok("Bash", json!({"command": "echo $NO_PROXY $no_proxy"})).await;
+    assert_eq!(direct["output"], "127.0.0.1,::1 127.0.0.1,::1\n");
     let description = serde_json::to_value(lab.tools.definitions()).unwrap()[0]["description"].to_string();
     assert!(description.contains(&host), "{description}");
     let none = Lab::with(|config| config.sandbox.as_mut().unwrap().network = None);
