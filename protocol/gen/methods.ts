@@ -274,7 +274,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "63bee780ee2a3d6d";
+export const PROTOCOL_FINGERPRINT = "a28384561ab25dc9";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -4115,6 +4115,9 @@ export type SessionStatsResult = {
   isProcessing: boolean;
   queueSize: number;
   state?: RunState;
+  mode?: PolicyMode;
+  /** Epoch ms. */
+  modeUntil?: number;
   /** At most 32 items. */
   questions?: string[];
   /** At most 32 items. */

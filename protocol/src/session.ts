@@ -124,6 +124,9 @@ method("session.stats", {
     isProcessing: t.bool(),
     queueSize: t.int(),
     state: t.optional(RunState),
+    /** The conversation's own mode, while it holds. Absent: as configured. */
+    mode: t.optional(PolicyMode),
+    modeUntil: t.optional(t.time()),
     ...waitingFor,
     runId: t.optional(RunId),
     steps: t.optional(t.int()),

@@ -1,5 +1,5 @@
-//! An answer to a question by its code, as the text of each question offers it: `allow K7Q2A`, `deny K7Q2A use git instead`. Pure. The
-//! gateway reads the same words in a direct chat of a channel.
+//! An answer to a question by its code, as the text of each question offers it: `allow K7Q2A`, `allow K7Q2A for 8h`, `deny K7Q2A use git
+//! instead`. Pure. The gateway reads the words that allow once and that deny in a direct chat of a channel, too.
 
 use gsv_protocol::types::{ApprovalAnswerKind, ApprovalEntry, ApprovalResolveParams};
 
@@ -31,9 +31,10 @@ impl Decision {
         }
         let word = after.trim_matches(|c: char| c.is_whitespace() || ":,".contains(c));
         let word = (!word.is_empty()).then(|| word.to_owned());
-        let answer = match verb.to_lowercase().as_str() {
-            "allow" if word.is_none() => ApprovalAnswerKind::Allow,
-            "deny" => ApprovalAnswerKind::Deny,
+        let (answer, word) = match (verb.to_lowercase().as_str(), word) {
+            ("allow", None) => (ApprovalAnswerKind::Allow, None),
+            ("allow", Some(time)) => (for_longer(&time)?, None),
+            ("deny", word) => (ApprovalAnswerKind::Deny, word),
             _ => return None,
         };
         Some(Self { code, answer, word })
@@ -55,6 +56,17 @@ impl Decision {
     }
 }
 
+/// How long calls like it are allowed: `session`, `for 8h`.
+fn for_longer(time: &str) -> Option<ApprovalAnswerKind> {
+    match time.strip_prefix("for ").unwrap_or(time).trim().to_lowercase().as_str() {
+        "session" => Some(ApprovalAnswerKind::AllowSession),
+        "1h" => Some(ApprovalAnswerKind::Allow1h),
+        "8h" => Some(ApprovalAnswerKind::Allow8h),
+        "30d" => Some(ApprovalAnswerKind::Allow30d),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +77,13 @@ mod tests {
         let code = || "K7Q2A".to_owned();
         assert_eq!(read("allow K7Q2A"), Some((code(), ApprovalAnswerKind::Allow, None)));
         assert_eq!(read(" Allow k7q2a "), Some((code(), ApprovalAnswerKind::Allow, None)));
+        for (text, answer) in [
+            ("allow K7Q2A session", ApprovalAnswerKind::AllowSession),
+            ("allow K7Q2A for 8h", ApprovalAnswerKind::Allow8h),
+            ("ALLOW k7q2a: 30D", ApprovalAnswerKind::Allow30d),
+        ] {
+            assert_eq!(read(text), Some((code(), answer, None)), "{text}");
+        }
         assert_eq!(read("deny K7Q2A"), Some((code(), ApprovalAnswerKind::Deny, None)));
         let word = Some("use git: it is safer".to_owned());
         assert_eq!(
@@ -76,6 +95,8 @@ mod tests {
             "allow K7Q2",
             "allow K7Q2AA",
             "allow K7Q2A but only once",
+            "allow K7Q2A always",
+            "allow K7Q2A for now",
             "allow K7Q2A-x",
             "allow guest",
             "deny access to it",

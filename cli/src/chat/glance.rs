@@ -6,10 +6,11 @@ use gsv_link::Link;
 use gsv_protocol::NoParams;
 use gsv_protocol::errors;
 use gsv_protocol::methods::{NodesList, SessionGet, SessionPrompt};
-use gsv_protocol::types::{ModelRef, SessionGetParams, SessionKey, SessionPromptParams};
+use gsv_protocol::types::{ModelRef, PolicyMode, SessionGetParams, SessionKey, SessionPromptParams};
 use tokio::time::timeout;
 
 use super::status::Facts;
+use crate::units::now_ms;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -58,6 +59,7 @@ async fn conversation(link: &Link, key: &SessionKey) -> Option<Facts> {
     let named = of_key(found.session_key.as_str());
     Some(Facts {
         session: found.label.unwrap_or(named.session),
+        mode: own_mode(found.settings.mode, found.settings.mode_until, now_ms()),
         model: found.model.map(model_name),
         cost_usd: found.tokens.cost_usd,
         context_tokens: found.context_tokens,
@@ -93,6 +95,12 @@ async fn machines(link: &Link) -> Option<Vec<String>> {
         .ok()?;
     let online = found.nodes.into_iter().filter(|node| node.online);
     Some(online.map(|node| node.node_id.0).collect())
+}
+
+/// The conversation's own mode, while it holds.
+pub fn own_mode(mode: Option<PolicyMode>, until: Option<u64>, now: u64) -> Option<String> {
+    mode.filter(|_| until.is_none_or(|until| until > now))
+        .map(|mode| format!("mode {}", mode.as_str()))
 }
 
 /// The provider is not shown: the same model of two providers is rare, and the line is short.

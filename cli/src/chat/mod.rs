@@ -12,7 +12,7 @@ pub mod decision;
 mod editor;
 mod files;
 pub mod followed;
-mod glance;
+pub mod glance;
 mod headlines;
 pub mod interactive;
 mod lines;

@@ -92,6 +92,7 @@ impl Reader {
             (Some(asked), "y" | "yes") => return Said::Message(asked),
             (Some(_), "" | "n" | "no") => return Said::NotSent,
             (None, "y" | "yes") if asks => return Said::Answer(ApprovalAnswerKind::Allow),
+            (None, "s" | "session") if asks => return Said::Answer(ApprovalAnswerKind::AllowSession),
             (None, "n" | "no") if asks => return Said::Answer(ApprovalAnswerKind::Deny),
             (_, "") => return Said::Nothing,
             (_, "/quit" | "/exit") => return Said::Leave,
@@ -249,6 +250,8 @@ mod tests {
     fn ap12_yes_and_no_answer_the_call_that_waits() {
         let mut reader = Reader::default();
         assert_eq!(reader.read("Y", true), Said::Answer(ApprovalAnswerKind::Allow));
+        assert_eq!(reader.read("s", true), Said::Answer(ApprovalAnswerKind::AllowSession));
+        assert_eq!(reader.read("s", false), Said::Message("s".to_owned()));
         assert_eq!(reader.read("no", true), Said::Answer(ApprovalAnswerKind::Deny));
         assert_eq!(reader.read("yes please", true), Said::Message("yes please".to_owned()));
         for asks in [true, false] {

@@ -26,6 +26,8 @@ pub struct Facts {
     pub agent: String,
     pub session: String,
     pub model: Option<String>,
+    /// What the conversation itself says about its calls: `mode full`. Absent: as configured.
+    pub mode: Option<String>,
     /// The machines that are connected.
     pub machines: Option<Vec<String>>,
     pub cost_usd: Option<f64>,
@@ -156,6 +158,7 @@ impl Status {
         let name = |text: &str| one_line(text, NAME_COLUMNS);
         let mut parts = vec![
             Part::new(Kind::Work, self.work_words(elapsed), ""),
+            Part::new(Kind::Mode, facts.mode.clone().unwrap_or_default(), ""),
             Part::new(Kind::Model, facts.model.as_deref().map(name).unwrap_or_default(), ""),
             Part::new(Kind::Agent, name(&facts.agent), ""),
             Part::new(Kind::Session, name(&facts.session), ""),
@@ -215,6 +218,8 @@ impl Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Work,
+    /// Never gives way.
+    Mode,
     Model,
     Agent,
     Session,

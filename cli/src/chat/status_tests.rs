@@ -8,6 +8,7 @@ fn facts() -> Facts {
         agent: "main".to_owned(),
         session: "cli:dm:main".to_owned(),
         model: Some("claude-sonnet-4-5".to_owned()),
+        mode: None,
         machines: Some(vec!["laptop".to_owned(), "pi".to_owned()]),
         cost_usd: Some(0.25),
         context_tokens: Some(68_000),
@@ -52,6 +53,11 @@ fn ct1_a_narrow_line_keeps_what_matters_most() {
     assert_eq!(status.line(Duration::ZERO, 40), "claude-sonnet-4-5 · $0.25 · 34%");
     assert_eq!(status.line(Duration::ZERO, 26), "claude-sonnet-4-5 · 34%");
     assert_eq!(status.line(Duration::ZERO, 12), "34%");
+    // Who forgets that everything runs is asked nothing.
+    let mut open = idle();
+    open.facts.mode = Some("mode full".to_owned());
+    assert_eq!(open.line(Duration::ZERO, 40), "mode full · claude-sonnet-4-5 · 34%");
+    assert_eq!(open.line(Duration::ZERO, 12), "mode full");
     let mut busy = idle();
     busy.begin();
     assert_eq!(busy.line(Duration::from_secs(3), 30), "⠋ sending 3 s · 34%");

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use gsv_protocol::types::{ApprovalEntry, ChatTool, ChatToolPhase, ToolOutcome, Usage};
+use gsv_protocol::types::{ApprovalAnswerKind, ApprovalEntry, ChatTool, ChatToolPhase, ToolOutcome, Usage};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -17,7 +17,7 @@ use super::output_lines::collapsed;
 use super::thoughts::Thoughts;
 use super::turn::Draw;
 use crate::clean::{Cleaner, clean, one_line, visible};
-use crate::commands::approval_view::question;
+use crate::commands::approval_view::{choices, question};
 use crate::embedded::layout::Layout;
 use crate::exit::{Exit, Outcome};
 use crate::markdown::{self, Look};
@@ -323,7 +323,15 @@ fn how_to_answer(waiting: &[ApprovalEntry]) -> Option<String> {
     Some(if first.limit.is_some() {
         format!("{code}: y lets the run continue, n ends it; a message ends it too and is sent at once")
     } else {
-        format!("{code}: y allows this call once, n denies it; the run waits meanwhile")
+        let is_offered = choices(first)
+            .iter()
+            .any(|choice| choice.answer == ApprovalAnswerKind::AllowSession);
+        let longer = if is_offered {
+            ", s calls like it in this conversation"
+        } else {
+            ""
+        };
+        format!("{code}: y allows this call once{longer}, n denies it; the run waits meanwhile")
     })
 }
 /// Shown when a word at the prompt counts.

@@ -24,6 +24,7 @@ use super::notifications;
 use super::session_view::{run_state, waits_for};
 use super::stop;
 use super::{service, service_gateway};
+use crate::chat::glance::own_mode;
 use crate::clean::{one_line, visible};
 use crate::client::{Account, Client, find_url};
 use crate::config::Config;
@@ -38,6 +39,8 @@ use crate::units::{ago, clock, duration, now_ms};
 const SESSIONS: u8 = 5;
 /// Only sessions that were active this recently are asked for their state, because asking wakes them.
 const RECENT_MS: u64 = 10 * 60_000;
+/// The longest time that a mode may hold.
+const MODE_MS: u64 = 24 * 3_600_000;
 const HEALTH_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Everything that the command shows.
@@ -150,9 +153,9 @@ async fn ask(account: &Account) -> Outcome<Remote> {
     let now = now_ms();
     let mut sessions = Vec::new();
     for session in listed {
-        let recent = now.saturating_sub(session.last_active_at) < RECENT_MS;
-        let state = if recent {
-            state_of(&client, &session).await
+        let idle_ms = now.saturating_sub(session.last_active_at);
+        let state = if idle_ms < MODE_MS {
+            state_of(&client, &session, idle_ms < RECENT_MS).await
         } else {
             None
         };
@@ -188,16 +191,17 @@ async fn ask(account: &Account) -> Outcome<Remote> {
     })
 }
 
-async fn state_of(client: &Client, session: &SessionEntry) -> Option<String> {
+/// `is_recent`: whether it may do something.
+async fn state_of(client: &Client, session: &SessionEntry, is_recent: bool) -> Option<String> {
     let params = SessionStatsParams {
         session_key: session.session_key.clone(),
     };
     let counters = client.call::<SessionStats>(params).await.ok()?;
-    let state = run_state(&counters);
-    Some(match counters.queue_size {
-        0 => state.to_owned(),
-        waiting => format!("{state}, {waiting} waiting"),
-    })
+    let state = is_recent.then(|| run_state(&counters).to_owned());
+    let waiting = (counters.queue_size > 0).then(|| format!("{} waiting", counters.queue_size));
+    let mode = own_mode(counters.mode, counters.mode_until, now_ms());
+    let words: Vec<String> = [state, waiting, mode].into_iter().flatten().collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 impl Report {

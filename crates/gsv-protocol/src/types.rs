@@ -6372,6 +6372,11 @@ pub struct SessionStatsResult {
     pub queue_size: u64,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub state: Option<RunState>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub mode: Option<PolicyMode>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub mode_until: Option<u64>,
     /// At most 32 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub questions: Option<Vec<String>>,

@@ -158,7 +158,7 @@ describe("what is shown", () => {
     const lines = text.split("\n");
     assert.deepEqual(lines.slice(0, 4), ["rm -rf build", "    workdir: scratch", "sandbox: off", "workdir: two"]);
     for (const forged of ["workdir: scratch", "sandbox: workspace"]) assert.ok(!lines.includes(forged), forged);
-    for (const name of ["about: cleanup", "\"note\\u{a}sandbox\": x", "notes: lorem", "remarks: dolor"])
+    for (const name of ["about: cleanup", '"note\\u{a}sandbox": x', "notes: lorem", "remarks: dolor"])
       assert.ok(
         lines.some((line) => line.startsWith(name)),
         name,
@@ -166,7 +166,14 @@ describe("what is shown", () => {
     assert.equal(lines.filter((line) => /^\[\.\.\. \d+ bytes are not shown here \.\.\.\]$/.test(line)).length, 2);
   });
   test("[AP10] [S13] a name that looks like that of another argument is in quotes", () => {
-    const { text } = shownCall({ Sandbox: "workspace", "workdir ": "x", "comm\u0430nd": "ls", 'a": "b': "c", sandbox: "off", oldString: "o" });
+    const { text } = shownCall({
+      Sandbox: "workspace",
+      "workdir ": "x",
+      "comm\u0430nd": "ls",
+      'a": "b': "c",
+      sandbox: "off",
+      oldString: "o",
+    });
     const names = ['"Sandbox": workspace', '"workdir ": x', '"comm\\u{430}nd": ls', '"a\\u{22}: \\u{22}b": c', "oldString: o"];
     assert.deepEqual(text.split("\n").slice(1).sort(), names.sort());
     assert.equal(text.split("\n")[0], "sandbox: off");

@@ -97,9 +97,11 @@ describe("[PO3] a rule allows whole commands only", () => {
 });
 
 describe("[PO4] a rule about a program and its words is not avoided by options", () => {
-  const rules = [["git", "push"], ["rm", "-rf"], ["npm", "publish", "--tag"]].map((value) =>
-    rule("deny", "*__Bash", command("startsWith", value)),
-  );
+  const rules = [
+    ["git", "push"],
+    ["rm", "-rf"],
+    ["npm", "publish", "--tag"],
+  ].map((value) => rule("deny", "*__Bash", command("startsWith", value)));
   for (const text of ["git -C . push", "git --no-pager push", "git -c a.b=c push x", "rm -fr x", "rm -r -f x", "rm --recursive --force x"])
     test(`asks: ${text}`, () => assert.equal(verdict(bash(text), { rules }), "ask"));
   for (const text of ["rm -v -rf x", "/bin/rm -Rf x", "npm --access public publish --tag x", "npm publish . -t x"])

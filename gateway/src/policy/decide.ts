@@ -214,7 +214,10 @@ function byMatrix(call: PolicyCall, context: PolicyContext): Extract<Decision, {
 
 function unsureText({ name, about }: CompiledRule, unit: Unit): string {
   if (unit === undefined) return `A path of this call may be one that the rule ${name} (${about}) names, written in another way.`;
-  const what = unit.why === undefined ? "may be what the rule names in other words, or runs another command, so the rule" : `is written in a way (${unit.why}) that the rule`;
+  const what =
+    unit.why === undefined
+      ? "may be what the rule names in other words, or runs another command, so the rule"
+      : `is written in a way (${unit.why}) that the rule`;
   return `The command ${what} ${name} (${about}) can't be compared with it.`;
 }
 

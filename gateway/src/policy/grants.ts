@@ -134,7 +134,8 @@ export function commandOf(words: readonly string[], sandbox: SandboxProfile): Gr
 
 /** Only programs that read and print, with any arguments: nothing that the conversation has read can make them send or run something. */
 export const onlyReads = ({ what }: GrantScope): boolean =>
-  what.kind === "commands" && what.commands.every(({ program, subcommand, words }) => words === undefined && isPlain(namedBy(program, subcommand)));
+  what.kind === "commands" &&
+  what.commands.every(({ program, subcommand, words }) => words === undefined && isPlain(namedBy(program, subcommand)));
 const namedBy = (program: string, subcommand: string | undefined): readonly string[] =>
   subcommand === undefined ? [program] : [program, subcommand];
 

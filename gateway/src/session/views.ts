@@ -1,4 +1,5 @@
 /** The session's answers to clients that read. Reads state and log; changes nothing. */
+import { modeAt } from "./mode.ts";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import {
   asCallId,
@@ -62,8 +63,9 @@ export function getView(state: State, configured: ResetPolicyConfig | undefined,
   };
 }
 export function statsView(state: State, wall: number): SessionStatsResult {
-  const { run } = state;
+  const { run, settings } = state;
   const active = activeRun(run);
+  const [mode, until] = [modeAt(settings, wall), settings.modeUntil];
   return {
     sessionKey: asSessionKey(state.identity.key),
     sessionId: state.sessionId,
@@ -75,6 +77,7 @@ export function statsView(state: State, wall: number): SessionStatsResult {
     isProcessing: run.phase !== "idle",
     queueSize: state.queue.count,
     state: shownState(run),
+    ...(mode === undefined ? {} : { mode, ...(until === undefined ? {} : { modeUntil: until }) }),
     ...waitingFor(run),
     ...(active ? { runId: asRunId(active.runId), steps: active.step } : {}),
     runsCompleted: state.runCount - (active ? 1 : 0),

@@ -177,6 +177,28 @@ describe("[PO8] a session's mode", () => {
     expect(await modeOf(s)).toEqual([undefined, undefined]);
   });
 
+  it("is in the counters while it holds; full ends with the conversation, and others stay", async () => {
+    const stage = new Stage().open();
+    stage.auto = () => says("Well.");
+    const s = newSession({ isOwnersSession: true });
+    const counters = async () => {
+      const { mode, modeUntil } = value(await s.port.stats());
+      return [mode, modeUntil !== undefined];
+    };
+    await s.send("a");
+    await stage.ended("run-a");
+    expect(await counters()).toEqual([undefined, false]);
+    value(await s.port.patch({ settings: { mode: "full" } }));
+    expect(await counters()).toEqual(["full", true]);
+    value(await s.port.reset());
+    expect(await modeOf(s)).toEqual([undefined, undefined]);
+    value(await s.port.patch({ settings: { mode: "plan" } }));
+    await s.send("b");
+    await stage.ended("run-b");
+    value(await s.port.reset());
+    expect(await counters()).toEqual(["plan", false]);
+  });
+
   it("is refused for a longer time, without a name, in another person's session, and full from a channel", async () => {
     new Stage().open();
     const s = newSession({ isOwnersSession: true });

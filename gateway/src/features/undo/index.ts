@@ -141,7 +141,9 @@ export const undoFeature: FeatureDefinition<UndoPorts, object> = {
       if (!dryRun && places.every(({ problem }) => problem === undefined)) changes.finish(asked.undoId, undoneOf(places));
       const last = calls.at(-1);
       const later =
-        params.target === undefined && last?.sessionKey !== undefined ? commandsOf(changes.commandsAfter(last.sessionKey, last.callId)) : [];
+        params.target === undefined && last?.sessionKey !== undefined
+          ? commandsOf(changes.commandsAfter(last.sessionKey, last.callId))
+          : [];
       return succeed({
         kind,
         target,

@@ -72,6 +72,9 @@ export function freshStart(d: Draft, run: Archiving, key: string | undefined): v
   state.compactions = 0;
   delete state.summary;
   forget(d, run);
+  // It was for what this conversation was about.
+  const { mode, modeUntil: _until, ...others } = state.settings;
+  if (mode === "full") state.settings = others;
   state.lastResetAt = at.wall;
   state.updatedAt = at.wall;
   const mediaEffect = mediaEffectId(run.ordinal);
