@@ -274,7 +274,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "a28384561ab25dc9";
+export const PROTOCOL_FINGERPRINT = "b89b51aa4cfc8ddf";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -384,7 +384,7 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Lists what you have allowed for a time, the newest first. */
+  /** Lists what you have allowed for a time, the newest first, and the rules that allow calls. */
   "approval.grants": {
     params: null,
     result: "ApprovalGrantsResult",

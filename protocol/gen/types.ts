@@ -272,6 +272,16 @@ export type AgentsValidateResult = {
   files?: string[];
 };
 
+/** A rule that allows calls, until you remove it. */
+export type AllowingRule = {
+  /** At most 64 characters. */
+  id: string;
+  /** At most 64 characters. */
+  setting: string;
+  /** At most 4096 characters. */
+  text: string;
+};
+
 /** The answer to a question. `allow`: this call. The others allow calls of the same scope too: in this conversation, for a time, or by a rule that is saved. A question lists those that it takes. */
 export type ApprovalAnswerKind = "allow" | "deny" | "allow_session" | "allow_1h" | "allow_8h" | "allow_30d" | "allow_always";
 export const ApprovalAnswerKindValues = ["allow", "deny", "allow_session", "allow_1h", "allow_8h", "allow_30d", "allow_always"] as const satisfies readonly ApprovalAnswerKind[];
@@ -376,6 +386,8 @@ export type ApprovalGrant = {
 export type ApprovalGrantsResult = {
   /** At most 1000 items. */
   grants: ApprovalGrant[];
+  /** At most 1000 items. */
+  rules?: AllowingRule[];
 };
 
 /** Parameters of `approval.list`. */

@@ -113,8 +113,22 @@ method("approval.resolve", {
   idempotent: true,
 });
 method("approval.grants", {
-  doc: "Lists what you have allowed for a time, the newest first.",
-  result: { grants: t.array(ApprovalGrant, 1000) },
+  doc: "Lists what you have allowed for a time, the newest first, and the rules that allow calls.",
+  result: {
+    grants: t.array(ApprovalGrant, 1000),
+    rules: t.optional(
+      t.array(
+        struct("AllowingRule", "A rule that allows calls, until you remove it.", {
+          id: t.string(64),
+          /** Its place in the configuration: `toolApproval.rules.2`. */
+          setting: t.string(64),
+          /** What it allows. */
+          text: t.string(4096),
+        }),
+        1000,
+      ),
+    ),
+  },
   callers: ["client"],
   scope: "operate",
   audit: "none",

@@ -54,14 +54,22 @@ pub async fn run(context: &Context, command: ApprovalCommand) -> Outcome {
             let shown = context.show::<ApprovalGrants>(NoParams {}, |result| {
                 if result.grants.is_empty() {
                     out.aside("You have allowed nothing for a time.");
-                    return;
-                }
-                for grant in &result.grants {
-                    for line in granted(grant, now_ms()) {
-                        out.line(&line);
+                } else {
+                    for grant in &result.grants {
+                        for line in granted(grant, now_ms()) {
+                            out.line(&line);
+                        }
                     }
+                    out.aside("End one with `gsv approval revoke ID`.");
                 }
-                out.aside("End one with `gsv approval revoke ID`.");
+                for rule in result.rules.iter().flatten() {
+                    out.line(&format!("rule {}, until you remove it", visible(&rule.id)));
+                    out.line(&format!("  {}", visible(&rule.text)));
+                    out.aside(&format!(
+                        "Remove it with `gsv config unset {}`.",
+                        visible(&rule.setting)
+                    ));
+                }
             });
             shown.await
         }

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "a28384561ab25dc9";
+pub const PROTOCOL_FINGERPRINT: &str = "b89b51aa4cfc8ddf";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -563,7 +563,7 @@ impl Method for AgentsValidate {
     }
 }
 
-/// Lists what you have allowed for a time, the newest first.
+/// Lists what you have allowed for a time, the newest first, and the rules that allow calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ApprovalGrants;
 impl Method for ApprovalGrants {

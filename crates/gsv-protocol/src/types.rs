@@ -484,6 +484,18 @@ pub struct AgentsValidateResult {
     pub files: Option<Vec<String>>,
 }
 
+/// A rule that allows calls, until you remove it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AllowingRule {
+    /// At most 64 characters.
+    pub id: String,
+    /// At most 64 characters.
+    pub setting: String,
+    /// At most 4096 characters.
+    pub text: String,
+}
+
 /// The answer to a question. `allow`: this call. The others allow calls of the same scope too: in this conversation, for a time, or by a rule that is saved. A question lists those that it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ApprovalAnswerKind {
@@ -641,6 +653,9 @@ pub struct ApprovalGrant {
 pub struct ApprovalGrantsResult {
     /// At most 1000 items.
     pub grants: Vec<ApprovalGrant>,
+    /// At most 1000 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub rules: Option<Vec<AllowingRule>>,
 }
 
 /// Parameters of `approval.list`.

@@ -54,8 +54,8 @@ describe("arguments of a call", () => {
 describe("text", () => {
   it("is passed on piece by piece, empty pieces are not, and none behind the limit of an answer", () => {
     const heard: string[] = [];
-    let written = 0;
-    const onArguments = (length: number) => void (written += length);
+    const written: number[] = [];
+    const onArguments = (length: number) => written.push(length);
     const collector = new AnswerCollector({ onText: (text) => heard.push(text), onArguments });
     collector.take(event("text_delta", "a"));
     collector.take(event("text_delta", ""));
@@ -66,7 +66,7 @@ describe("text", () => {
     collector.take(event("toolcall_delta", "c"));
     assert.equal(collector.tooLarge, true);
     collector.take(event("text_delta", "d"));
-    assert.deepEqual([heard, written], [["a", "b"], 1]);
+    assert.deepEqual([heard, written], [["a", "b"], [1]]);
   });
 });
 

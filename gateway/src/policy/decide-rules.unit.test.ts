@@ -13,11 +13,11 @@ import { decide, policyOf, POLICY_ERROR } from "./decide.ts";
 describe("[PO1] rules", () => {
   test("the first that applies decides, and is named", () => {
     const config = { rules: [rule("deny", "*__Write"), rule("allow", "lap__*"), rule("ask", "*")] };
-    assert.equal(decided(onNode("Write", "write_files", {}), config).rule, "toolApproval.rules[0]");
-    assert.deepEqual(decided(onNode("Read", "read_private", {}), config), { verdict: "allow", rule: "toolApproval.rules[1]" });
+    assert.equal(decided(onNode("Write", "write_files", {}), config).rule, `rule:${config.rules[0]?.id}`);
+    assert.deepEqual(decided(onNode("Read", "read_private", {}), config), { verdict: "allow", rule: `rule:${config.rules[1]?.id}` });
     assert.equal(decided(native("gsv__ReadFile", "read_private"), config).verdict, "ask");
     // A rule that allows machine tools names no command.
-    assert.equal(decided(bash("git status"), config).rule, "toolApproval.rules[2]");
+    assert.equal(decided(bash("git status"), config).rule, `rule:${config.rules[2]?.id}`);
   });
   test("they come before the mode, in every mode", () => {
     const config = { rules: [rule("deny", "*"), rule("allow", "*")] };
@@ -25,7 +25,7 @@ describe("[PO1] rules", () => {
   });
   test("the reason of a rule is in the text", () => {
     const denied = decided(bash("id"), { rules: [{ ...rule("deny", "*"), reason: "not on Sundays" }] });
-    assert.match(denied.verdict === "deny" ? denied.text : "", /rules\[0\] denies this call \(r[0-9]+: not on Sundays\)/);
+    assert.match(denied.verdict === "deny" ? denied.text : "", /the owner's rule r[0-9]+ \(not on Sundays\) denies this call\./);
   });
   test("an exception is a denial", () => {
     const broken = { get: () => assert.fail("broken") };

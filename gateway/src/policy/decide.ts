@@ -164,12 +164,11 @@ function decideUnit(
       return (isSpared ? undefined : byMatrix()) ?? { verdict: "allow", rule: rule.name };
     }
     if (match === "unsure") return { verdict: "ask", rule: rule.name, why: unsureText(rule, unit) };
-    if (rule.decision === "ask")
-      return { verdict: "ask", rule: rule.name, why: `The owner's rule ${rule.name} asks about it (${rule.about}).` };
+    if (rule.decision === "ask") return { verdict: "ask", rule: rule.name, why: `The owner's rule ${rule.about} asks about it.` };
     return {
       verdict: "deny",
       rule: rule.name,
-      text: `Not run: the owner's rule ${rule.name} denies this call (${rule.about}). Do it in another way that the owner accepts, or tell the user.`,
+      text: `Not run: the owner's rule ${rule.about} denies this call. Do it in another way that the owner accepts, or tell the user.`,
     };
   }
   const decided = byMode();
@@ -212,13 +211,13 @@ function byMatrix(call: PolicyCall, context: PolicyContext): Extract<Decision, {
   return { verdict: "ask", rule: isForeign(taint) ? `taint:${taint.label}` : "protected", why };
 }
 
-function unsureText({ name, about }: CompiledRule, unit: Unit): string {
-  if (unit === undefined) return `A path of this call may be one that the rule ${name} (${about}) names, written in another way.`;
+function unsureText({ about }: CompiledRule, unit: Unit): string {
+  if (unit === undefined) return `A path of this call may be one that the rule ${about} names, written in another way.`;
   const what =
     unit.why === undefined
       ? "may be what the rule names in other words, or runs another command, so the rule"
       : `is written in a way (${unit.why}) that the rule`;
-  return `The command ${what} ${name} (${about}) can't be compared with it.`;
+  return `The command ${what} ${about} can't be compared with it.`;
 }
 
 function byMode(call: PolicyCall, context: PolicyContext): Decision {

@@ -43,6 +43,9 @@ const quoted = (word: string): string => (/^[A-Za-z0-9_./,:+@%=-]+$/.test(word) 
 
 /** What an answer allows beside the call. For how long is in its name. */
 export function choiceText(choice: GrantChoice, scope: GrantScope, always: Omit<ApprovalRule, "id"> | undefined, visible: Visible): string {
-  if (choice === "always") return `the rule ${visible(JSON.stringify(always ?? {}))} in toolApproval.rules, until you remove it`;
+  if (choice === "always") {
+    const rule = visible(JSON.stringify(always ?? {}));
+    return `the rule ${rule} in toolApproval.rules, with an id of its own, until you remove it; \`gsv approval grants\` lists it`;
+  }
   return scopeText(scope, visible);
 }

@@ -8,6 +8,7 @@ import { decide, policyOf } from "./decide.ts";
 import { choiceText, scopeText } from "./grant-text.ts";
 import type { Grant, GrantScope } from "../ports/grants.ts";
 import { covers, type GrantContext, offerOf, scopeOf } from "./grants.ts";
+import { withoutHosts } from "./hosts.ts";
 import { loadRegexEngine } from "./load.ts";
 
 const engine = await loadRegexEngine();
@@ -164,6 +165,15 @@ describe("[GR3] what a command can be granted as", () => {
       scopeText(both, (text) => text),
       "any command in the sandbox workspace of lap with access to a.org:8080, b.org, which can be sent what the command reads, by the agent main",
     );
+  });
+  test("[SB17] a call that asks for hosts and names none is refused before anyone is asked", () => {
+    const asks = (hosts: unknown, sandbox: SandboxProfile | undefined = "workspace") =>
+      withoutHosts({ command: "x", sandbox: "workspace+net", hosts }, sandbox);
+    for (const hosts of [undefined, [], "a.org", ["a b.org"], Array(21).fill("a.org")])
+      assert.match(asks(hosts) ?? "", /a list of 1 to 20 such as \["example\.org"\]/, JSON.stringify(hosts));
+    assert.equal(asks(["a.org"]), undefined);
+    for (const sandbox of ["off", "strict", "workspace+net"] as const) assert.equal(asks([], sandbox), undefined, sandbox);
+    assert.equal(withoutHosts({ command: "x", sandbox: "off" }, "workspace"), undefined);
   });
   test("[SB17] the question names the hosts, a grant of them answers the next one, and a rule is not offered", () => {
     const call = { ...bash("curl $X", { sandbox: "workspace+net", hosts: ["a.org"] }), sandbox: "workspace" as const };
@@ -438,7 +448,10 @@ test("[GR1] the text of an answer names the rule that it makes, or the scope of 
   assert.ok(offer);
   const shown = (text: string): string => `<${text}>`;
   const rule = '{"tool":"lap__Bash","decision":"allow","when":[{"path":"command","op":"equals","value":["git","push"]}]}';
-  assert.equal(choiceText("always", offer.scope, offer.always, shown), `the rule <${rule}> in toolApproval.rules, until you remove it`);
+  assert.equal(
+    choiceText("always", offer.scope, offer.always, shown),
+    `the rule <${rule}> in toolApproval.rules, with an id of its own, until you remove it; \`gsv approval grants\` lists it`,
+  );
   for (const choice of ["session", "1h", "8h", "30d"] as const)
     assert.equal(choiceText(choice, offer.scope, offer.always, shown), scopeText(offer.scope, shown));
 });

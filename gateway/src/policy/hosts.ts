@@ -17,6 +17,12 @@ export const isOutside = (args: Readonly<Record<string, unknown>>): boolean => o
 /** The call is about a command that changes nothing (rule SB21). A machine without a sandbox refuses it. */
 export const isReadOnly = (args: Readonly<Record<string, unknown>>): boolean => own(args, LEAVES) === READ_ONLY;
 
+/** Why no machine takes a call that asks for hosts: no one is asked about it. Undefined: it names them, or asks for none. */
+export function withoutHosts(args: Readonly<Record<string, unknown>>, sandbox: SandboxProfile | undefined): string | undefined {
+  if (!isWithHosts(args) || sandbox !== "workspace" || askedHosts(args, sandbox) !== undefined) return undefined;
+  return `Not run: with \`sandbox\` set to \`${WITH_HOSTS}\` the command reaches the hosts that \`hosts\` names: a list of 1 to ${MAX_HOSTS} such as ["example.org"]. Make the call again with them.`;
+}
+
 /** Sorted, each once, in lower case. Undefined: the call asks for none, or in a way that no machine takes. */
 export function askedHosts(args: Readonly<Record<string, unknown>>, sandbox: SandboxProfile | undefined): readonly string[] | undefined {
   // In the other profiles there is nothing to let through.

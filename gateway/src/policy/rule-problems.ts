@@ -5,7 +5,7 @@ import type { ToolEntry } from "../ports/tool-entry.ts";
 import { matches } from "../tools/guest-tools.ts";
 import { NATIVE_PREFIX, SEPARATOR } from "../tools/registry.ts";
 import { compileRegex, type RegexEngine } from "./regex.ts";
-import { COMMAND, ruleName, SHELL_TOOL, vectorOf } from "./rules.ts";
+import { COMMAND, SHELL_TOOL, vectorOf } from "./rules.ts";
 
 export interface KnownTools {
   readonly native: readonly ToolEntry[];
@@ -44,7 +44,7 @@ export function policyProblems(config: ApprovalConfig | undefined, engine: Regex
       : []),
     ...rules.flatMap((rule, index): readonly RuleProblem[] => {
       const setting = ruleName(index);
-      const never = neverApplies(rule, engine, known) ?? shadowedBy(rule, rules.slice(0, index));
+      const never = neverApplies(rule, engine, known) ?? shadowedBy(rule, rules.slice(0, index)) ?? namedAs(rule, rules.slice(0, index));
       if (never !== undefined) return [fatal(setting, never)];
       return cautions(rule, known).map((problem) => ({ setting, problem, isFatal: false }));
     }),
@@ -104,6 +104,14 @@ function unknownArgument({ path }: ApprovalCondition, tools: readonly ToolEntry[
   if (lists.length === 0 || lists.some((names) => names.length === 0 || names.includes(name))) return undefined;
   const names = [...new Set(lists.flat())];
   return `${tools[0]?.definition.name} has no argument ${name}. It has ${names.join(", ")}`;
+}
+
+const ruleName = (index: number): string => `toolApproval.rules[${index}]`;
+
+/** The audit and the questions name a rule by its id. */
+function namedAs({ id }: ApprovalRule, earlier: readonly ApprovalRule[]): string | undefined {
+  const index = earlier.findIndex((other) => other.id === id);
+  return index < 0 ? undefined : `${ruleName(index)} has the id ${id}, too: give this one another id`;
 }
 
 /** An earlier rule that applies to every call that this one applies to. */

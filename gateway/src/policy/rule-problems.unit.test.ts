@@ -15,7 +15,8 @@ const known: KnownTools = {
   machineNames: ["lap__Bash", "lap__Read", "away__Read"],
 };
 const problems = (config: ApprovalConfig) => policyProblems(config, engine, known);
-const rule = (more: Partial<ApprovalRule>): ApprovalRule => ({ id: "r", tool: "lap__Read", decision: "deny", ...more });
+let rules = 0;
+const rule = (more: Partial<ApprovalRule>): ApprovalRule => ({ id: `r${++rules}`, tool: "lap__Read", decision: "deny", ...more });
 const when = (path: string, op: "equals" | "contains" | "startsWith" | "regex", value: unknown, flags?: string) => [
   { path, op, value, ...(flags === undefined ? {} : { flags }) },
 ];
@@ -65,6 +66,12 @@ describe("[PO6] a rule that can never apply", () => {
       assert.ok(found?.isFatal === true && found.setting === "toolApproval.rules[0]", JSON.stringify(found));
       assert.match(found.problem, text);
     });
+  test("has the id of another one: the audit would name both", () => {
+    const twice = [rule({ id: "a", when: when("path", "equals", "x") }), rule({ id: "a", when: when("path", "equals", "y") })];
+    const [found, ...more] = problems({ rules: twice });
+    assert.deepEqual([found?.setting, found?.isFatal, more], ["toolApproval.rules[1]", true, []]);
+    assert.match(found?.problem ?? "", /rules\[0\] has the id a, too/);
+  });
   test("stands after one that applies to the same calls", () => {
     const shadowed = (first: Partial<ApprovalRule>, second: Partial<ApprovalRule>): boolean =>
       problems({ rules: [rule(first), rule(second)] }).some(({ setting, isFatal }) => isFatal && setting === "toolApproval.rules[1]");

@@ -34,7 +34,7 @@ export interface CompiledCondition {
   readonly regex: Regex | undefined;
 }
 export interface CompiledRule {
-  /** `toolApproval.rules[2]`. */
+  /** `rule:no-rm`. */
   readonly name: string;
   /** Whether it is about the tool with this full name. */
   readonly isFor: (tool: string) => boolean;
@@ -44,14 +44,12 @@ export interface CompiledRule {
   readonly when: readonly CompiledCondition[];
 }
 
-export const ruleName = (index: number): string => `toolApproval.rules[${index}]`;
-
 export const compileRules = (rules: readonly ApprovalRule[], engine: RegexEngine): readonly CompiledRule[] =>
-  rules.map(({ id, tool, decision, reason, when = [] }, index) => ({
-    name: ruleName(index),
+  rules.map(({ id, tool, decision, reason, when = [] }) => ({
+    name: `rule:${id}`,
     isFor: matcherOf(tool),
     decision,
-    about: reason === undefined || reason === "" ? id : `${id}: ${reason}`,
+    about: reason === undefined || reason === "" ? id : `${id} (${reason})`,
     when: when.map((condition) => compileCondition(condition, engine)),
   }));
 function compileCondition({ path, op, value, flags }: ApprovalCondition, engine: RegexEngine): CompiledCondition {

@@ -23,7 +23,7 @@ export interface PolicyCall {
 }
 
 /**
- * `rule` names what decided, for the audit and for people: a rule of the configuration (`toolApproval.rules[2]`), `toolApproval.defaultDecision`,
+ * `rule` names what decided, for the audit and for people: a rule of the configuration (`rule:ID`), `toolApproval.defaultDecision`,
  * grants (`grant:ID`), a mode (`mode:auto`), a label (`taint:world`), `protected` for what only the owner's own request spares a question,
  * `autonomy.requires_approval`, or `policy.error`.
  */

@@ -10,6 +10,8 @@ import { delegationTools } from "../agents/delegation.ts";
 import type { Ask } from "../calls/approval.ts";
 import { askedWait, WAIT } from "../calls/wait.ts";
 import { decide, POLICY_ERROR, type PolicyContext } from "../policy/decide.ts";
+import { withoutHosts } from "../policy/hosts.ts";
+import { isShell } from "../policy/rules.ts";
 import type { Grant } from "../ports/grants.ts";
 import { CONFINED, resultTaint } from "../policy/taint.ts";
 import { isUnsure } from "../ports/taint.ts";
@@ -78,6 +80,8 @@ export function resolveCall(
   if (entry.isAway && wait.waitMs === undefined) return { kind: "none", reason: "node.offline", message: awayText(name, target) };
   const sandbox = sandboxAt(target, nodes);
   const asked = { name, tool, target, policyClass, args: args as Readonly<Record<string, unknown>>, sandbox };
+  const without = isShell(asked) ? withoutHosts(asked.args, sandbox) : undefined;
+  if (without !== undefined) return { kind: "none", reason: "tool.bad_args", message: without };
   const granted = { grants: grants.held, agentId: grants.agentId, sandbox: sandbox ?? "off" };
   const decision = decide(asked, { ...policy, isOwners, granted });
   if (decision.verdict === "deny") return denied(decision);

@@ -11,8 +11,8 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 const ASK = {
-  rule: "toolApproval.rules[0]",
-  why: "The owner's rule toolApproval.rules[0] asks about it (all). It can be allowed once only: the conversation is another person's.",
+  rule: "rule:all",
+  why: "The owner's rule all asks about it. It can be allowed once only: the conversation is another person's.",
 };
 const LAP = { nodeId: asNodeId("lap"), online: true, hostCapabilities: [], toolCapabilities: {}, tools: ["Bash"] };
 function stage(): Stage {

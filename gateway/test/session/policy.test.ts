@@ -30,7 +30,7 @@ describe("[PO1] [PO9] a call of a run", () => {
     await until("the others", () => stage.dispatches.length === 1 && stage.nativeRuns.length === 1);
     expect(stage.dispatches.map(({ args }) => args)).toEqual([{ command: "ls" }]);
     const question = await until("the question", () => stage.approvals.at(-1)?.waiting[0]);
-    expect(question).toMatchObject({ rule: "toolApproval.rules[0]", why: expect.stringContaining("(expansion) that the rule") });
+    expect(question).toMatchObject({ rule: "rule:no-rm", why: expect.stringContaining("(expansion) that the rule no-rm") });
     const denied = stage.audits.filter(({ decision }) => decision === "denied");
     const entry = (command: string, index: number) => ({
       actor: expect.stringMatching(/^session:agent:/),
@@ -38,7 +38,7 @@ describe("[PO1] [PO9] a call of a run", () => {
       target: "lap__Bash",
       decision: "denied",
       origin: expect.stringMatching(/client/),
-      rule: "toolApproval.rules[0]",
+      rule: "rule:no-rm",
       detail: expect.stringMatching(new RegExp(`/${index}$`)),
       args: { command },
     });
@@ -48,7 +48,7 @@ describe("[PO1] [PO9] a call of a run", () => {
     await s.port.toolResult("lap", { callId: callId as never, result: "a.txt", outcome: "ok" });
     const second = await stage.call(1);
     const results = second.request.messages.flatMap((message) => (message.role === "toolResult" ? [JSON.stringify(message)] : []));
-    expect(results.filter((text) => text.includes("toolApproval.rules[0] denies this call (no-rm: no deleting)"))).toHaveLength(1);
+    expect(results.filter((text) => text.includes("rule no-rm (no deleting) denies this call"))).toHaveLength(1);
     second.answer(says("Well."));
     await stage.ended("run-a");
     const ends = stage.news.flatMap(({ payload }) => ("tool" in payload && payload.tool?.phase === "ended" ? [payload.reason] : []));
@@ -107,6 +107,8 @@ describe("[PO11] without any setting", () => {
       on("lap", { command: "make", sandbox: "off" }),
       on("bare", { command: "make" }),
       on("bare", { command: "uname -a" }),
+      // No machine takes it, so no one is asked.
+      on("lap", { command: "make", sandbox: "workspace+net" }),
     ];
     (await stage.call(0)).answer(says("", calls));
     const asked = await until("both questions", () => {

@@ -31,7 +31,7 @@ describe("[AU7] the story of a run", () => {
     expect(open.steps[0]?.calls[0]).toMatchObject({
       decision: "waits",
       code: question.code,
-      rule: "toolApproval.rules[1]",
+      rule: "rule:ask",
       why: question.why,
     });
     value(await s.port.answerApproval({ code: question.code, answer: "allow", by: "client:me" }));
@@ -57,7 +57,7 @@ describe("[AU7] the story of a run", () => {
       { tool: "lap__Write", outcome: "error", reason: "policy.denied" },
     ]);
     expect(story.steps[0]?.calls[1]).not.toHaveProperty("exitCode");
-    expect(story.steps[0]?.calls[1]?.why).toContain("rule toolApproval.rules[0] denies this call");
+    expect(story.steps[0]?.calls[1]?.why).toContain("rule no denies this call");
     // Arguments and results are not part of the story.
     expect(JSON.stringify(story)).not.toMatch(/secret-word|private output/);
     const callId = story.steps[0]?.calls[1]?.callId;

@@ -29,6 +29,7 @@ import type {
   AgentsUndefineResult,
   AgentsValidateParams,
   AgentsValidateResult,
+  AllowingRule,
   ApprovalAnswerKind,
   ApprovalChoice,
   ApprovalCondition,
@@ -573,6 +574,7 @@ export function checkAgentsUndefineParams(value: unknown): value is AgentsUndefi
 export function checkAgentsUndefineResult(value: unknown): value is AgentsUndefineResult;
 export function checkAgentsValidateParams(value: unknown): value is AgentsValidateParams;
 export function checkAgentsValidateResult(value: unknown): value is AgentsValidateResult;
+export function checkAllowingRule(value: unknown): value is AllowingRule;
 export function checkApprovalAnswerKind(value: unknown): value is ApprovalAnswerKind;
 export function checkApprovalChoice(value: unknown): value is ApprovalChoice;
 export function checkApprovalCondition(value: unknown): value is ApprovalCondition;

@@ -2,10 +2,17 @@
  * Turns an answer into what it grants: a grant, or a rule of the configuration. It runs in the transaction that ends the question, so
  * an answer grants exactly once or not at all (rule GR1).
  */
-import type { ApprovalAnswerKind, ApprovalChoice, ApprovalEntry, ApprovalGrant } from "../../../../protocol/gen/types.ts";
+import type {
+  ApprovalAnswerKind,
+  ApprovalChoice,
+  ApprovalEntry,
+  ApprovalGrant,
+  ApprovalGrantsResult,
+} from "../../../../protocol/gen/types.ts";
 import { visible } from "../../calls/shown-call.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { GrantChoice } from "../../ports/grants.ts";
+import type { EffectiveConfig } from "../../ports/run-context.ts";
 import { choiceText, GRANT_MS, scopeText } from "../../policy/grant-text.ts";
 import type { WaitingQuestion } from "../../ports/approvals.ts";
 import type { GrantRow, GrantStore } from "./grant-store.ts";
@@ -65,6 +72,20 @@ export function grantNow(
   });
   return added ? { ok: true, id, text: `grant:${id} ${choice}` } : { ok: false, text: "too many grants hold at once" };
 }
+
+/** The rules that allow, with their places. */
+export const allowingRules = ({ toolApproval }: Pick<EffectiveConfig, "toolApproval">): NonNullable<ApprovalGrantsResult["rules"]> =>
+  (toolApproval?.rules ?? []).flatMap(({ id, tool, decision, when }, index) =>
+    decision === "allow"
+      ? [
+          {
+            id,
+            setting: `${RULES}.${index}`,
+            text: visible(JSON.stringify({ tool, ...(when === undefined ? {} : { when }) })).slice(0, 4096),
+          },
+        ]
+      : [],
+  );
 
 export const shownGrant = ({
   id,

@@ -27,7 +27,7 @@ import type { SessionsPort } from "../../ports/sessions.ts";
 import { covers } from "../../policy/grants.ts";
 import { EventQuestions, isEventKey } from "./event-questions.ts";
 import { GrantStore } from "./grant-store.ts";
-import { choiceOf, choicesOf, grantNow, shownGrant } from "./granting.ts";
+import { allowingRules, choiceOf, choicesOf, grantNow, shownGrant } from "./granting.ts";
 import { APPROVAL_MIGRATIONS } from "./migrations.ts";
 import { ApprovalStore, type Asked } from "./store.ts";
 
@@ -106,6 +106,7 @@ export const approvalsFeature: FeatureDefinition<
           action: "approval.ask",
           target: entry.tool,
           decision: "allowed",
+          rule: entry.rule,
           detail: `${entry.code} ${entry.callId} ${entry.rule}`,
           argsHash: entry.hash,
         });
@@ -235,7 +236,7 @@ export const approvalsFeature: FeatureDefinition<
           recordAnswer(by, params, result);
           return result;
         },
-        "approval.grants": () => succeed({ grants: grants.list(now()).map(shownGrant) }),
+        "approval.grants": () => succeed({ grants: grants.list(now()).map(shownGrant), rules: allowingRules(config.effective()) }),
         "approval.revoke": (_caller, { id }) => {
           const revoked = grants.revoke(id, now());
           return revoked === undefined ? fail("approval.grant_not_found") : succeed({ ok: true as const, revoked });

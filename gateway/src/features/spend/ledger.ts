@@ -139,12 +139,13 @@ export class Ledger {
     return { ok: true, settle };
   }
 
-  /** As much as a run may use, or as often that as the refused call needs. */
+  /** As much as a run may use, and no more than the limit itself, or as often that as the refused call needs. */
   #offer(full: Full, today: string): MoreOffer | undefined {
     const { scope, unit, missing } = full;
     if (scope === "guest" || scope === "guests") return undefined;
     const { runCostUsd, runTokens } = this.#limits;
-    const amount = enoughMore((unit === "costUsd" ? runCostUsd : runTokens) ?? 0, missing);
+    const ofRun = unit === "costUsd" ? runCostUsd : runTokens;
+    const amount = enoughMore(Math.min(ofRun ?? full.limit, full.limit), missing);
     return {
       of: "period",
       raise: { scope, unit, period: periodOf(scope, today), amount },

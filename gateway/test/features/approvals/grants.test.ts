@@ -151,12 +151,15 @@ test("[GR1] [PO6] always saves the rule that was shown, after the call was allow
   const { approvals } = await peer.ok<{ approvals: ApprovalEntry[] }>("approval.list", { sessionKey: key });
   expect(approvals[0]?.choices?.at(-1)).toEqual({
     answer: "allow_always",
-    text: `the rule ${JSON.stringify(always)} in toolApproval.rules, until you remove it`,
+    text: `the rule ${JSON.stringify(always)} in toolApproval.rules, with an id of its own, until you remove it; \`gsv approval grants\` lists it`,
   });
   await peer.ok("approval.resolve", { code: "WXYZA", decision: "allow_always" });
   expect((await peer.ok<{ value?: unknown }>("config.get", { path: "toolApproval.rules" })).value).toBeUndefined();
   await report(key, 2, [], [allowed("WXYZA", "always")]);
   const { value: rules } = await peer.ok<{ value: { id: string }[] }>("config.get", { path: "toolApproval.rules" });
   expect(rules).toMatchObject([{ ...always, reason: "Allowed by client:me" }]);
+  expect((await peer.ok<{ rules: unknown }>("approval.grants")).rules).toEqual([
+    { id: rules[0]?.id, setting: "toolApproval.rules.0", text: JSON.stringify({ tool: always.tool, when: always.when }) },
+  ]);
   expect((await entries("approval.grant"))[0]?.detail).toBe(`WXYZA rule ${rules[0]?.id}`);
 });

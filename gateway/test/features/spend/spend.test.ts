@@ -329,10 +329,10 @@ describe("[SP10] [K12] the owner allows more than a limit", () => {
     await say();
     const { runId, end } = await asks();
     expect(end.text).toMatch(
-      /^The run is paused\. Today's limit is reached: \$0\.20 of \$0\.25 were used.*\(limits\.dayCostUsd\)\n\| Continue with another \$1\.00 today\?/,
+      /^The run is paused\. Today's limit is reached: \$0\.20 of \$0\.25 were used.*\(limits\.dayCostUsd\)\n\| Continue with another \$0\.25 today\?/,
     );
     expect((await peer.ok<ResultOf<"approval.list">>("approval.list", {})).approvals).toMatchObject([
-      { code: end.approvalId, limit: true, tool: "limit", rule: "limits.dayCostUsd", text: "Continue with another $1.00 today?" },
+      { code: end.approvalId, limit: true, tool: "limit", rule: "limits.dayCostUsd", text: "Continue with another $0.25 today?" },
     ]);
     await abortAllDurableObjects();
     peer = await client();
@@ -340,7 +340,7 @@ describe("[SP10] [K12] the owner allows more than a limit", () => {
     await resolve(end, "allow");
     await event(runId, ["final"]);
     expect(calls).toHaveLength(3);
-    const raised = { setting: "limits.dayCostUsd", used: 0.3, reserved: 0, limit: 1.25 };
+    const raised = { setting: "limits.dayCostUsd", used: 0.3, reserved: 0, limit: 0.5 };
     expect((await usage()).caps).toContainEqual(expect.objectContaining({ ...raised, used: expect.closeTo(0.3) }));
     // Another conversation has the same day, and the raise is no one's own.
     expect((await say("agent:main:cli:dm:other")).state).toBe("final");
