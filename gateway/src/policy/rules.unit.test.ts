@@ -17,10 +17,10 @@ const both = (when: ApprovalCondition, args: Record<string, unknown>, unit?: She
   `${match("allow", when, args, unit)} ${match("deny", when, args, unit)}`;
 const on = (path: string, op: ApprovalCondition["op"], value: unknown): ApprovalCondition => ({ path, op, value });
 
-test("a rule is named by its place, and described by its id and its reason", () => {
+test("a rule is described by its id and its reason", () => {
   const about = (reason?: string): string | undefined =>
     compileRules([{ id: "r", tool: "x", decision: "deny", ...(reason === undefined ? {} : { reason }) }], engine)[0]?.about;
-  assert.deepEqual([about(), about(""), about("too dear")], ["r", "r", "r: too dear"]);
+  assert.deepEqual([about(), about(""), about("too dear")], ["r", "r", "r (too dear)"]);
 });
 
 describe("[PO4] a value", () => {
