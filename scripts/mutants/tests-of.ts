@@ -9,8 +9,8 @@ export type Suite =
   | { readonly runner: "cargo"; readonly package: string; readonly args: readonly string[] };
 
 const NODE_TEST = /\.unit\.test\.ts$|^gateway\/test\/models\/.*\.test\.ts$/;
-/** The nearest unit tests are enough: a test that imports everything notices little more and takes longer. */
-const MOST_FILES = 12;
+/** The nearest unit tests are enough: a test that imports everything notices little more and takes longer. The first that notices ends it. */
+const MOST_FILES = 24;
 const MOST_HOPS = 4;
 
 /** Tests are not mutated: nothing tests them. */
@@ -69,7 +69,14 @@ const FURTHER: readonly (readonly [prefix: string, file: string])[] = [
 /** `a/outbox.ts` and `b/outbox.unit.test.ts` are both about `outbox`. */
 const nameOf = (file: string): string => /([^/]+?)(?:\.unit)?(?:\.test)?\.ts$/.exec(file)?.[1] ?? file;
 
-/** The suites for one file: what has the file's name first, then by distance. Empty: nothing tests it, so it is not mutated. */
+/** Folders that both are in. */
+function sharedWith(test: string, file: string): number {
+  const [one, other] = [test.split("/"), file.split("/")];
+  const at = one.findIndex((part, index) => part !== other[index]);
+  return at === -1 ? one.length : at;
+}
+
+/** The suites for one file: what has the file's name first, then by distance, of the same distance the nearest folder first. Empty: nothing tests it, so it is not mutated. */
 export function suitesOf(file: string, importersOf: (file: string) => ReadonlyMap<string, number>): Suite[] {
   const rust = /^crates\/([^/]+)\//.exec(file)?.[1];
   if (rust !== undefined) {
@@ -79,7 +86,7 @@ export function suitesOf(file: string, importersOf: (file: string) => ReadonlyMa
   const near = [...importersOf(file)]
     .filter(([test]) => NODE_TEST.test(test))
     .map(([test, far]): [string, number] => [test, nameOf(test) === nameOf(file) ? 0 : far])
-    .sort((a, b) => a[1] - b[1]);
+    .sort((a, b) => a[1] - b[1] || sharedWith(b[0], file) - sharedWith(a[0], file));
   const further = FURTHER.filter(([prefix]) => file.startsWith(prefix)).map(([, test]) => test);
   // The Workers runtime takes twenty times as long, so it comes last: it is asked only about what plain Node does not notice.
   const folders = WORKERD.find(([prefix]) => file.startsWith(prefix))?.[1] ?? [];

@@ -187,6 +187,11 @@ describe("[SC9] what a schedule may be", () => {
       value: { kind: "cron", expr: "0 9 * * mon-fri", tz: "Europe/Amsterdam" },
     });
   });
+  test("the shortest and the longest interval are taken", () => {
+    for (const everyMs of [60_000, 366 * 24 * HOUR])
+      assert.deepEqual(read({ kind: "every", everyMs }), { ok: true, value: { kind: "every", everyMs, anchorMs: now } });
+    for (const everyMs of [59_999, 366 * 24 * HOUR + 1]) assert.equal(read({ kind: "every", everyMs }).ok, false);
+  });
   const bad: readonly (readonly [given: Parameters<typeof readSchedule>[0], says: RegExp])[] = [
     [{ kind: "at", at: "someday" }, /is not a time/],
     [{ kind: "at", at: "2026-02-30 09:00" }, /is not a time/],

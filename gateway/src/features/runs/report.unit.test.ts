@@ -43,4 +43,5 @@ test("[RT2] a call whose command failed is `ok`, because it ran, and has the com
       ["ok", undefined, undefined],
     ],
   );
+  assert.equal("approvals" in report.metadata, false);
 });
