@@ -2,6 +2,11 @@
  * How many files a command names for deletion (rule PO13). PURE. By its own name and options only; deletions.ts looks for the commands.
  */
 
+/** Files that a command may delete without a question. */
+export const MAX_DELETED = 50;
+/** The words of each. */
+export type Commands = readonly (readonly string[])[];
+
 /** `rimraf@5` is `rimraf`. */
 export const nameOf = (program = ""): string =>
   program

@@ -3,28 +3,24 @@
  * It is no protection against a program that deletes by itself, only against commands whose names say that they delete.
  */
 import { type ReadCommand, readCommands } from "./command-words.ts";
-import { type Believed, countOf, DELETERS, isTemporary, nameOf } from "./deleters.ts";
+import { copiesByPath, copiesDeleter, mayBring } from "./copied-programs.ts";
+import { type Believed, type Commands, countOf, DELETERS, MAX_DELETED, nameOf } from "./deleters.ts";
 import { withKnownNames } from "./known-names.ts";
+import { mentionsDeletion } from "./mentioned-deletions.ts";
+import { believedByWords, believedIn, leastOf, movesToMemory } from "./moved-files.ts";
 import { once } from "./once.ts";
 import { readShell } from "./shell.ts";
 import { runsAnother, SHELLS } from "./wrappers.ts";
 
-/** Files that a command may delete without a question. */
-export const MAX_DELETED = 50;
 /** Commands in commands: `sh -c "sh -c ..."`. Deeper ones count as many. */
 const MAX_DEPTH = 4;
 /** Characters of a text that is read. A longer one may do anything. */
 const MAX_TEXT = 50_000;
 /** Words of a command that runs another one. */
 const MAX_WORDS = 2000;
-/** Of code: its tokens, and how many of them may name a program that deletes. */
-const MAX_TOKENS = 20_000;
-const MAX_MENTIONS = 200;
 
 /** `many`: more than `MAX_DELETED` files, or it cannot be told. */
 export type Deletion = "few" | "many";
-/** The words of each. */
-type Commands = readonly (readonly string[])[];
 interface Scope {
   readonly depth: number;
   /** The text is a program of another language than that of the shell, or may be. */
@@ -47,9 +43,7 @@ function deletionIn(given: string, { depth, believed: outer, isCode = false }: S
   const text = depth > 0 || SETS_TMPDIR.test(given.replaceAll(/["'\\]/g, "")) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;
   const rough = once(() => roughCommands(text));
   const brings = mayBring(text);
-  if (brings && (COPIES_FOUND.test(text) || copiesNamed(text, rough()))) return "many";
-  if (brings && MEMORY.test(text.replaceAll(/["'\\]/g, "")) && rough().some((words) => words.some((word) => /^g?mv$/.test(nameOf(word)))))
-    return "many";
+  if (brings && (copiesDeleter(text, rough()) || movesToMemory(text, rough()))) return "many";
   const scope: Scope = { depth, believed: leastOf(outer, brings ? believedIn(text, rough()) : believedByWords(text)) };
   const read = readShell(text);
   if (read.kind === "plain") {
@@ -62,7 +56,8 @@ function deletionIn(given: string, { depth, believed: outer, isCode = false }: S
   const named = commands.map(({ words }) => words);
   if ((!isCode && commands.some(isUnknown)) || isMany(named, scope) || runsInput({ text, commands: named, inputs }, scope)) return "many";
   // A shell gets a text that variables of this one have a part in.
-  if (named.some((words) => textsForShell(words).some((given) => given.includes("$"))) && mentionsDeletion([text], scope)) return "many";
+  if (named.some((words) => textsForShell(words).some((given) => given.includes("$"))) && mentionsDeletion([text], scope.believed))
+    return "many";
   const runs = named.some((words) => isShell(words[0]));
   return runs && inputs.some((input) => deletionIn(input, { ...scope, depth: depth + 1 }) === "many") ? "many" : "few";
 }
@@ -80,63 +75,6 @@ function isMany(commands: Commands, scope: Scope): boolean {
 const TMPDIR = /\$TMPDIR\b|\$\{TMPDIR\}/g;
 const SETS_TMPDIR = /(?<!\$|\$\{)TMPDIR/;
 
-/** Folders that end with the command in a sandbox: what is moved there is gone. */
-const MEMORY = /(?<![\w./-])\/(?:dev\/shm|(?:var\/)?run|var\/tmp)(?![\w-])/;
-/** Programs after which a path in a temporary folder may lead out of it. */
-const LINKERS: ReadonlySet<string> = new Set(["ln", "gln", "link", "mount", "bindfs"]);
-/** Programs that bring a link with them: a name in a temporary folder may then be one, and what is below it is elsewhere. */
-const MOVERS: ReadonlySet<string> = new Set(
-  "mv gmv cp gcp rename install rsync tar gtar bsdtar unzip 7z cpio git rclone scp exch".split(" "),
-);
-/** Of a text that names no program of these sets. */
-const believedByWords = (text: string): Believed => (/symlink/i.test(text) ? "none" : /\brename|\bmove/i.test(text) ? "direct" : "all");
-function believedIn(text: string, rough: Commands): Believed {
-  if (believedByWords(text) === "none") return "none";
-  const names = text
-    .replaceAll(/["'\\]/g, "")
-    .split(/[\s;&|(){}`]+/)
-    .filter((word) => !isTemporary(word, "all"))
-    .map((word) => nameOf(word));
-  if (names.some((name) => LINKERS.has(name)) || mayDeleteMoved(text, rough)) return "none";
-  return names.some((name) => MOVERS.has(name)) ? "direct" : believedByWords(text);
-}
-/**
- * Whether a command moves what is elsewhere into a temporary folder, or may, and the text names that place once more. Other names in
- * temporary folders are other files.
- */
-function mayDeleteMoved(text: string, rough: Commands): boolean {
-  const goesElsewhere = /\b(?:cd|pushd)\s/.test(text);
-  const places = new Set<string>();
-  const others: (readonly string[])[] = [];
-  for (const words of rough) {
-    const at = words.findIndex((word) => /^g?mv$/.test(nameOf(word)));
-    const operands = at === -1 ? [] : words.slice(at + 1).filter((word) => !word.startsWith("-"));
-    const to = operands.at(-1) ?? "";
-    const fromElsewhere = !operands.slice(0, -1).every((word) => isTemporary(word, "all"));
-    const isOption = words.some((word) => /^-[A-Za-z]*t|^--t/.test(word));
-    const brings = at !== -1 && (isOption || (fromElsewhere && (MAYBE_TEMPORARY.test(to) || goesElsewhere)));
-    if (!brings) {
-      others.push(words);
-      continue;
-    }
-    // Where it is moved to is written out, and is the only thing that the command does there.
-    if (at !== 0 || goesElsewhere || isOption || !isTemporary(to, "all") || MADE_NAME.test(to)) return true;
-    places.add(placeIn(to));
-  }
-  if (places.size === 0) return false;
-  return others.some((words) =>
-    words.some((word) => TEMPORARY.test(word) && (MADE_NAME.test(word) || places.has(placeIn(word)) || placeIn(word) === "")),
-  );
-}
-const MAYBE_TEMPORARY = /^(?:\/private)?\/(?:var\/)?tmp\b|[$~]|^\./;
-const TEMPORARY = /\/tmp\b|TMPDIR|^\.|[~$]/;
-const MADE_NAME = /[*?[\]{}~]|\.\.|\$(?!TMPDIR\/|\{TMPDIR\}\/)/;
-/** The name directly in the temporary folder, as disks fold it. */
-const placeIn = (path: string): string =>
-  (/(?:\/tmp|TMPDIR\}?)(?:\/+\.?(?=\/))*\/*([^/]*)/.exec(path)?.[1] ?? "").normalize("NFKC").toLowerCase();
-const leastOf = (one: Believed, other: Believed): Believed =>
-  one === "none" || other === "none" ? "none" : one === "direct" ? one : other;
-
 /** Whether one command deletes many files, or may. */
 export function deletesMany(words: readonly string[]): boolean {
   return isMany([words], { depth: 0, believed: "all" });
@@ -146,15 +84,15 @@ export function deletesMany(words: readonly string[]): boolean {
 function partsOf(words: readonly string[], scope: Scope): readonly (number | "many")[] {
   const name = nameOf(words[0]);
   const count = (from: readonly string[]): number | "many" => countOf(from, scope.believed);
-  if (COPIES.has(name) && words.slice(1).some((word) => PROGRAM.test(word))) return ["many"];
+  if (copiesByPath(words)) return ["many"];
   if (!runsAnother(words) && !MORE_RUNNERS.has(name)) return [count(words)];
   if (words.length > MAX_WORDS || runsUnknown(words) || runsItsInput(words)) return ["many"];
   // The other command is one of the words, or begins at one of them.
   const inner = innerOf(words);
   const isCode = !words.some((word) => isShell(word) || TAKES_SHELL.has(nameOf(word)));
   if (inner.some((word) => deletionIn(word, { ...scope, depth: scope.depth + 1, isCode }) === "many")) return ["many"];
-  if (name !== "git") return mentionsDeletion(words, scope) ? ["many"] : words.map((_, at) => count(words.slice(at)));
-  return RUN_BY_GIT.test(words.join(" ")) && mentionsDeletion(words.slice(1), scope) ? ["many"] : [count(words)];
+  if (name !== "git") return mentionsDeletion(words, scope.believed) ? ["many"] : words.map((_, at) => count(words.slice(at)));
+  return RUN_BY_GIT.test(words.join(" ")) && mentionsDeletion(words.slice(1), scope.believed) ? ["many"] : [count(words)];
 }
 /** Give a text in their arguments to a shell. */
 const TAKES_SHELL: ReadonlySet<string> = new Set(
@@ -162,37 +100,6 @@ const TAKES_SHELL: ReadonlySet<string> = new Set(
 );
 /** Take commands in their arguments, beside those that always do (wrappers.ts). */
 const MORE_RUNNERS: ReadonlySet<string> = new Set("eval alias trap mapfile readarray hash abbr shx bfs git-bisect . source".split(" "));
-const COPIES: ReadonlySet<string> = new Set("cp gcp mv ln install link cat dd alias hash".split(" "));
-/** The file of a program that deletes: under another name it is the same. */
-const PROGRAM = /\/s?bin\/(?:rm|unlink|shred|find|git|rsync|busybox|toybox)$/;
-/** Copies or links the file of a program that a substitution finds. */
-const COPIES_FOUND = /\b(?:g?cp|g?mv|ln|link|install)\s[^;|&\n]{0,1000}(?:\$\(|`)\s{0,9}(?:which|whereis|type|command|hash)\b/;
-/** Goes to a folder. Nothing here is read twice, because a text may have many of them. */
-const GOES = /(?:\b(?:cd|pushd|chdir)|\s-C|\s--chdir[= ])\s*(?:-[A-Za-z-]+\s+)*(?=([^\s;&|]{0,300}))/g;
-/** A folder of programs, or one whose name the shell makes. */
-const isOfPrograms = (folder: string): boolean => folder.length === 300 || /(?:^|\/)s?bin\/?(?:\)|$)|[$*?[`{~]/.test(folder);
-const NAMES_PROGRAM: ReadonlySet<string> = new Set("rm unlink shred find git rsync busybox toybox".split(" "));
-/** Copies or links such a program by its bare name, so that another name deletes: `cd /bin; cp rm ~/q`. */
-function copiesNamed(text: string, rough: Commands): boolean {
-  const plain = text.replaceAll(/["'\\]/g, "");
-  const goes = [...plain.matchAll(GOES)].some(([, folder = ""]) => isOfPrograms(folder));
-  if (!goes && !/\b(?:rm|unlink|shred)\b/.test(plain)) return false;
-  return rough.some((words) => {
-    const at = words.findIndex((word) => isCopier(nameOf(word)));
-    const operands = at === -1 ? [] : words.slice(at + 1).filter((word) => !word.startsWith("-"));
-    if (goes) return operands.some((word) => NAMES_PROGRAM.has(nameOf(word)) || /[*?[{$`]/.test(word));
-    const isLasting = COPIES_AS.has(nameOf(words[at])) && operands.length > 1;
-    return isLasting && operands.slice(0, -1).some((word) => /^(?:\.\/)?(?:rm|unlink|shred)$/.test(word));
-  });
-}
-const isCopier = (name: string): boolean => name !== "git" && (COPIES.has(name) || MOVERS.has(name) || LINKERS.has(name));
-const NAMES_COPIER = new RegExp(`(?<!\\w)(?:${[...COPIES, ...MOVERS, ...LINKERS].join("|")})(?!\\w)`);
-/** Whether any of these names is where a word of the text may begin, as it is written or without quotes. Most commands have none. */
-function mayBring(text: string): boolean {
-  const folded = text.toLowerCase();
-  return NAMES_COPIER.test(folded) || NAMES_COPIER.test(folded.replaceAll(/["'\\]/g, ""));
-}
-const COPIES_AS: ReadonlySet<string> = new Set("cp gcp mv gmv ln gln install link".split(" "));
 /** Of git: what follows is run by a shell, or in other folders. */
 const RUN_BY_GIT = /\s(?:foreach|bisect|rebase|filter-branch|difftool|mergetool|for-each-repo|config|hook|-c\S*|--config\S*)\s/;
 
@@ -218,32 +125,6 @@ const aliasesOf = (args: readonly string[]): readonly string[] =>
     // With its own arguments the word could be any subcommand's.
     return [value.startsWith("!") ? value.slice(1) : `git ${value} ${args.slice(at + 2).join(" ")}`];
   });
-
-/** Whether a command is mentioned anywhere that deletes many files: in code, or behind an option. */
-function mentionsDeletion(words: readonly string[], scope: Scope): boolean {
-  const text = words.join(" ");
-  // Any quote or backslash may be a spelling of a shell in there.
-  const bare = text.replaceAll(/["'\\]/g, "");
-  return isMentioned(text, nameOf(words[0]), scope) || (bare !== text && isMentioned(bare, nameOf(words[0]), scope));
-}
-function isMentioned(text: string, program: string, { believed }: Scope): boolean {
-  if (REMOVES_FOLDERS.test(text)) return true;
-  const tokens = text.split(/[\s"'`(){}[\];,|&!=<>\\]+/).filter((token) => token !== "");
-  if (tokens.length > MAX_TOKENS) return true;
-  const isList = program === "parallel";
-  let seen = 0;
-  return tokens.some((token, at) => {
-    // An option with its value: `-xrm`. A line of sed: `1erm`.
-    const bare = token.replace(/^-[A-Za-z](?=[a-z])|^[\d,$]+e(?=[a-z])/, "");
-    if (!DELETERS.has(nameOf(bare))) return false;
-    if ((isList && nameOf(bare) === "rm") || ++seen > MAX_MENTIONS) return true;
-    const count = countOf([bare, ...tokens.slice(at + 1)], believed);
-    return count === "many" || count > MAX_DELETED;
-  });
-}
-/** Functions of common languages that delete a folder with what is in it. */
-const REMOVES_FOLDERS =
-  /\b(?:rmtree|remove_tree|rm_rf|rm_r|remove_dir_all|deltree|delete-directory)\b|\brm(?:dir)?(?:Sync)?\([^)]{0,300}recursive|\bunlink[\s(]*(?:glob|<)/;
 
 const isShell = (program = ""): boolean => SHELLS.has(nameOf(program)) || program === "." || program === "source";
 /** Run the command that follows their own options. */
@@ -305,14 +186,14 @@ function runsInput(
     return words.slice(shell + 1).every((arg) => /^-[abd-z]*$/.test(arg));
   });
   if (/(?:^|[\s;&|(])(?:\.|source|[\w./-]*sh)\s+(?:-\w+\s+){0,9}<\(/.test(text)) return true;
-  if (SETS_COMMAND.test(text) && mentionsDeletion([text], { depth: 0, believed: "none" })) return true;
+  if (SETS_COMMAND.test(text) && mentionsDeletion([text], "none")) return true;
   if (!/[|<>]/.test(text)) return false;
   const isShown = commands.every(([program = ""]) => SHOWN.has(nameOf(program)) || isShell(program)) && !/\\[0-7xu]|\$/.test(text);
   if (bare.length > 0 && !isShown && (inputs.length === 0 || PIPED.test(text))) return true;
   const takes = commands.some(
     (words) => isShell(words[0]) || /^\.{1,2}\//.test(words[0] ?? "") || (runsAnother(words) && !NO_INPUT.has(nameOf(words[0]))),
   );
-  return takes && mentionsDeletion([text], { depth: 0, believed });
+  return takes && mentionsDeletion([text], believed);
 }
 const PIPED = /\|&?\s*(?:(?:sudo|env|exec|command)\s+)?[\w./-]{0,40}sh(?=\s*(?:$|[\n;&|)<]|-))/;
 /** Variables whose values other programs run. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { deletesMany, deletionOf, MAX_DELETED } from "./deletions.ts";
+import { MAX_DELETED } from "./deleters.ts";
+import { deletesMany, deletionOf } from "./deletions.ts";
 
 const all = (texts: readonly string[]): Record<string, string> => Object.fromEntries(texts.map((text) => [text, deletionOf(text)]));
 const each = (texts: readonly string[], said: string): Record<string, string> => Object.fromEntries(texts.map((text) => [text, said]));

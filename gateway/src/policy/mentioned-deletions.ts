@@ -1,0 +1,32 @@
+/** Deletions that are mentioned in code, or behind an option, of a program that runs other commands (rule PO13). PURE. */
+import { type Believed, countOf, DELETERS, MAX_DELETED, nameOf } from "./deleters.ts";
+
+/** Tokens of a text that are looked at, and how many of them may name a program that deletes. */
+const MAX_TOKENS = 20_000;
+const MAX_MENTIONS = 200;
+
+/** Whether a command is mentioned anywhere that deletes many files: in code, or behind an option. */
+export function mentionsDeletion(words: readonly string[], believed: Believed): boolean {
+  const text = words.join(" ");
+  // Any quote or backslash may be a spelling of a shell in there.
+  const bare = text.replaceAll(/["'\\]/g, "");
+  return isMentioned(text, nameOf(words[0]), believed) || (bare !== text && isMentioned(bare, nameOf(words[0]), believed));
+}
+function isMentioned(text: string, program: string, believed: Believed): boolean {
+  if (REMOVES_FOLDERS.test(text)) return true;
+  const tokens = text.split(/[\s"'`(){}[\];,|&!=<>\\]+/).filter((token) => token !== "");
+  if (tokens.length > MAX_TOKENS) return true;
+  const isList = program === "parallel";
+  let seen = 0;
+  return tokens.some((token, at) => {
+    // An option with its value: `-xrm`. A line of sed: `1erm`.
+    const bare = token.replace(/^-[A-Za-z](?=[a-z])|^[\d,$]+e(?=[a-z])/, "");
+    if (!DELETERS.has(nameOf(bare))) return false;
+    if ((isList && nameOf(bare) === "rm") || ++seen > MAX_MENTIONS) return true;
+    const count = countOf([bare, ...tokens.slice(at + 1)], believed);
+    return count === "many" || count > MAX_DELETED;
+  });
+}
+/** Functions of common languages that delete a folder with what is in it. */
+const REMOVES_FOLDERS =
+  /\b(?:rmtree|remove_tree|rm_rf|rm_r|remove_dir_all|deltree|delete-directory)\b|\brm(?:dir)?(?:Sync)?\([^)]{0,300}recursive|\bunlink[\s(]*(?:glob|<)/;
