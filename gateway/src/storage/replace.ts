@@ -27,6 +27,9 @@ const CALLS = "calls";
 /** Versions stored since old ones were last removed. */
 const KEPT = "kept";
 const MARK = "deleting";
+/** Whether the content stays as an earlier version. */
+const MARK_KEPT = "1";
+const MARK_GONE = "gone";
 
 /** A file's current state. */
 export interface Current {
@@ -263,7 +266,8 @@ export function createReplacer(
         const { object } = found.value;
         const mark = found.value.object === undefined ? found.value.mark : undefined;
         if (!object && !mark) return { ok: true, value: "absent" };
-        const isKept = object === undefined || object.size <= MAX_KEPT_BYTES || !permanently;
+        // A deletion that was interrupted has said in its mark whether it kept the content.
+        const isKept = object === undefined ? mark?.customMetadata?.[MARK] !== MARK_GONE : object.size <= MAX_KEPT_BYTES || !permanently;
         const away = object === undefined ? succeed(undefined) : await leave(agentId, path, object, isKept, before);
         if (!away.ok) return away;
         // The marker's content differs from the file's, so that an earlier started change sees another etag.
@@ -273,9 +277,7 @@ export function createReplacer(
           path,
           mark ? new Uint8Array([10, 10]) : content,
           { etagMatches: (object ?? mark)?.etag ?? "" },
-          {
-            [MARK]: "1",
-          },
+          { [MARK]: isKept ? MARK_KEPT : MARK_GONE },
         );
         if (!marked.ok) return marked;
         if (!marked.value) continue;

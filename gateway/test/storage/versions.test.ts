@@ -236,6 +236,20 @@ describe("[WF2][P8] concurrent writes lose nothing", () => {
     value(await createWorkspaceStore(bucket).delete(agent, PATH));
     expect([await now(agent), await contents(agent)]).toEqual([undefined, ["theirs", "one"]]);
   });
+  it("the repetition of an interrupted deletion says whether the content was kept", async () => {
+    for (const size of [3, MAX_KEPT_BYTES + 1]) {
+      const agent = newAgent();
+      await env.STORAGE.put(`agents/${agent}/${PATH}`, new Uint8Array(size));
+      const { bucket, interfere } = watched();
+      interfere((operation) => {
+        if (operation === "delete") throw new Error("killed");
+      });
+      const first = await createWorkspaceStore(bucket, AT_ONCE).delete(agent, PATH, { permanently: true });
+      expect(reason(first)).toBe("storage.failed");
+      const again = await createWorkspaceStore(env.STORAGE, LATER).delete(agent, PATH, { permanently: true });
+      expect(value(again)).toMatchObject({ kept: size === 3 });
+    }
+  });
   it("an interrupted deletion is completed or overwritten once its marker is old", async () => {
     for (const then of ["delete", "write"] as const) {
       const agent = newAgent();
