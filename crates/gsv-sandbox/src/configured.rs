@@ -121,11 +121,11 @@ fn resolved(path: &Path, is_folder: bool, look: &dyn Look) -> Target {
 
 /// Where the files of a repository may be: what its configuration names is relative to them.
 fn bases_of(git: &Path, names: &[Named], projects: &[PathBuf], look: &dyn Look) -> Vec<PathBuf> {
-    let named = names.iter().filter_map(|name| match name {
+    let places = names.iter().filter_map(|name| match name {
         Named::WorkTree(path) => Some(git.join(path)),
         _ => None,
     });
-    let mut bases: Vec<PathBuf> = named.collect();
+    let mut bases: Vec<PathBuf> = places.collect();
     let trees = git.join("worktrees");
     for (name, _) in look.list(&trees, BASES) {
         // The file `.git` of the worktree.
