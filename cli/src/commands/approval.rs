@@ -62,13 +62,17 @@ pub async fn run(context: &Context, command: ApprovalCommand) -> Outcome {
                     }
                     out.aside("End one with `gsv approval revoke ID`.");
                 }
-                for rule in result.rules.iter().flatten() {
+                let rules = result.rules.as_deref().unwrap_or_default();
+                for rule in rules {
                     out.line(&format!("rule {}, until you remove it", visible(&rule.id)));
                     out.line(&format!("  {}", visible(&rule.text)));
                     out.aside(&format!(
                         "Remove it with `gsv config unset {}`.",
                         visible(&rule.setting)
                     ));
+                }
+                if rules.len() > 1 {
+                    out.aside("Then list again before you remove another one: the places of the others have changed.");
                 }
             });
             shown.await

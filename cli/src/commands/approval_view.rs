@@ -160,7 +160,7 @@ pub fn told(code: &str, decision: ApprovalAnswerKind, result: &ApprovalResolveRe
         }
         (true, ApprovalOutcome::Denied) => Ok(format!("{code}: denied, nothing of it is done")),
         (_, ApprovalOutcome::AskedAgain) => Err(Failure::failed(
-            format!("{code}: the policy, or what the call would change, is another one since you were asked, so nothing was allowed."),
+            format!("{code}: the policy or the file has changed since you were asked, so nothing was allowed."),
             format!(
                 "The call waits under a new code: `gsv approval show {}`.",
                 result.again.as_deref().map(visible).unwrap_or_default()

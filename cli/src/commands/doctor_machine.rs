@@ -76,7 +76,7 @@ pub fn check_sandbox(report: &mut Report, layout: &Layout, config: Option<&Confi
     };
     match level {
         Some(level) => report.ok(NAME, describe(&level)),
-        None if settings.is_named => report.fail(NAME, problem, "`gsv node sandbox` shows what is missing."),
+        None if settings.is_required => report.fail(NAME, problem, "`gsv node sandbox` shows what is missing."),
         None => report.warn(
             NAME,
             format!("none, so you are asked about each command of the agent; {UNCONFINED}: {problem}"),

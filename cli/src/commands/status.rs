@@ -37,9 +37,9 @@ use crate::table::Table;
 use crate::units::{ago, clock, duration, now_ms};
 
 const SESSIONS: u8 = 5;
-/// Only sessions that were active this recently are asked for their state, because asking wakes them.
+/// Only sessions that were active this recently may do something.
 const RECENT_MS: u64 = 10 * 60_000;
-/// The longest time that a mode may hold.
+/// Mode `full` holds no longer. Older sessions are not asked, because asking wakes them.
 const MODE_MS: u64 = 24 * 3_600_000;
 const HEALTH_PATIENCE: Duration = Duration::from_secs(3);
 

@@ -128,10 +128,10 @@ fn print(context: &Context, result: &UndoResult) {
     }
     let later = result.later_commands.as_deref().unwrap_or_default();
     if let Some(first) = later.first() {
+        let call = visible(first.call_id.as_str());
         out.warn(&format!(
-            "runs after this one started {} (the first: {} on {}); what they changed is not kept and not undone. If you meant one of them, undo nothing.",
+            "runs after this one started {} (the first: {call} on {}); what they changed is not kept and not undone. See what it did: `gsv why {call}`.",
             commands(later.len()),
-            visible(first.call_id.as_str()),
             visible(first.node_id.as_str()),
         ));
     }

@@ -24,7 +24,7 @@ pub enum NodeError {
     )]
     PrivateWorkspace { workspace: PathBuf, folder: PathBuf },
     #[error(
-        "The sandbox profile `{}` can't be had, so the node does not start: {reason} Or set `sandbox = \"off\"` in node.toml: the agent's commands can do what you can then.",
+        "This machine can't enforce the sandbox profile `{}`, so the node does not start: {reason} Or set `sandbox = \"off\"` in node.toml: the agent's commands can do what you can then.",
         profile.name()
     )]
     Sandbox { profile: Profile, reason: String },

@@ -41,7 +41,7 @@ pub struct NodePolicy {
     pub readable: Vec<PathBuf>,
     pub caches: Vec<PathBuf>,
     pub env: Vec<String>,
-    /// Something is said that only a sandbox can do: a profile, its folders, or that nothing leaves it.
+    /// Something is said that only a sandbox can do: a profile but `off`, its folders, or that nothing leaves it.
     pub needs_sandbox: bool,
     /// Of one command. Absent: what this machine's memory allows by default.
     pub memory_mib: Option<u64>,
@@ -77,11 +77,13 @@ impl NodePolicy {
         };
         for (key, item) in entries(document.as_table()) {
             let problem = |problem: &str| at(text, key.span.clone(), &format!("`{}`: {problem}", key.name));
-            policy.needs_sandbox |= matches!(key.name.as_str(), "sandbox" | "roots" | "caches");
+            policy.needs_sandbox |= matches!(key.name.as_str(), "roots" | "caches");
             match key.name.as_str() {
                 "sandbox" => {
                     let name = item.as_str().ok_or_else(|| problem("it must be a string"))?;
-                    policy.sandbox = Some(Profile::parse(name).map_err(|error| problem(&error))?);
+                    let profile = Profile::parse(name).map_err(|error| problem(&error))?;
+                    policy.needs_sandbox |= profile != Profile::Off;
+                    policy.sandbox = Some(profile);
                 }
                 "network" => policy.hosts = hosts(item).map_err(|error| problem(&error))?,
                 "escalation" => {
@@ -182,7 +184,7 @@ impl NodePolicy {
     pub fn sandbox_settings(self, home: PathBuf, own: PathBuf, program: PathBuf) -> SandboxSettings {
         SandboxSettings {
             profile: self.sandbox.unwrap_or(Profile::Workspace),
-            is_named: self.needs_sandbox,
+            is_required: self.needs_sandbox,
             may_leave: self.escalation,
             writable: self.writable,
             readable: self.readable,
@@ -346,7 +348,7 @@ mod tests {
         };
         assert_eq!(parse(text), Ok(want));
         for text in [
-            "sandbox = \"off\"",
+            "sandbox = \"strict\"",
             "[roots]\nro = [\"/srv\"]",
             "caches = []",
             "escalation = false",

@@ -28,7 +28,7 @@ pub struct SandboxSettings {
     pub hosts: Option<Vec<HostRule>>,
     /// `node.toml` says something that only a sandbox can do: the node does not start without one. Otherwise commands run unconfined where
     /// no tier holds, and the node says so.
-    pub is_named: bool,
+    pub is_required: bool,
     /// The user's home.
     pub home: PathBuf,
     /// The sandbox's own folder, outside GSV's private ones.
@@ -72,11 +72,9 @@ pub fn examine(
     };
     let plan = Plan::new(&request, &Disk).map_err(|problem| refused(format!("{}.", problem.0)))?;
     // Before the test: what a command left there must not make it fail.
-    prepare(&plan, &settings.home).map_err(|error| {
-        let own = settings.own.display();
-        refused(format!(
-            "its folders in {own} can't be made: {error}. Remove {own} and start again."
-        ))
+    prepare(&plan, &settings.home).map_err(|source| NodeError::Folder {
+        path: settings.own.clone(),
+        source,
     })?;
     let search: Vec<PathBuf> = env::var_os("PATH")
         .map(|path| env::split_paths(&path).filter(|folder| folder.is_absolute()).collect())
@@ -118,8 +116,8 @@ pub(crate) fn confine(
                 missing: None,
             })
         }
-        Err(NodeError::Sandbox { reason, .. }) if settings.is_named || file.exists() => {
-            let before = if settings.is_named {
+        Err(NodeError::Sandbox { reason, .. }) if settings.is_required || file.exists() => {
+            let before = if settings.is_required {
                 ""
             } else {
                 "It was enforced at an earlier start of this node."

@@ -85,10 +85,30 @@ pub fn prepare(plan: &Plan, home: &Path) -> io::Result<()> {
 /// A folder that its owner can use, whatever was there.
 fn make_own(path: &Path) -> io::Result<()> {
     match path.symlink_metadata() {
-        Ok(meta) if meta.is_dir() => std::fs::set_permissions(path, Permissions::from_mode(0o700)),
+        Ok(meta) if meta.is_dir() => open_up(path),
         Ok(_) => std::fs::remove_file(path).and_then(|()| make_new(path)),
         Err(_) => make_new(path),
     }
+}
+
+/// A command of the background may put a link in its place meanwhile, so the folder itself is held.
+#[cfg(target_os = "linux")]
+fn open_up(path: &Path) -> io::Result<()> {
+    use std::os::fd::AsRawFd as _;
+
+    use rustix::fs::{Mode, OFlags, open};
+
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let held = open(path, flags, Mode::empty())?;
+    std::fs::set_permissions(
+        format!("/proc/self/fd/{}", held.as_raw_fd()),
+        Permissions::from_mode(0o700),
+    )
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_up(path: &Path) -> io::Result<()> {
+    std::fs::set_permissions(path, Permissions::from_mode(0o700))
 }
 
 fn make_new(path: &Path) -> io::Result<()> {

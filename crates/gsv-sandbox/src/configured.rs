@@ -178,6 +178,12 @@ mod tests {
         .file("/ws/sep/.git", "gitdir: /ws/.meta")
         .file("/ws/.meta/config", "[core]\n hooksPath = hk\n")
         .file("/ws/sep/hk/pre-push", "")
+        .file("/repo/.git/config", "[core]\n hooksPath = .hooks\n")
+        .file("/repo/.git/worktrees/far/gitdir", "/ws/far/.git\n")
+        .file("/repo/.git/worktrees/far/commondir", "../..")
+        .file("/repo/.git/worktrees/far/HEAD", "")
+        .file("/ws/far/.git", "gitdir: /repo/.git/worktrees/far\n")
+        .file("/ws/far/.hooks/pre-push", "")
         .file(
             "/ws/deep/.git/config",
             "[core]\n hooksPath = tools/no/hooks\n[include]\n path = tools/none.cfg\n",
@@ -205,6 +211,8 @@ mod tests {
             "/ws/scripts/watch",
             "/ws/sep/hk",
             "/ws/tree/hooks.d",
+            // The repository of a worktree is elsewhere.
+            "/ws/far/.hooks",
             "/home/u/data/hooks",
             "/home/u/data/git.cfg",
         ] {
@@ -225,9 +233,15 @@ mod tests {
             assert!(found.pinned.contains(&PathBuf::from(path)), "{path}");
         }
         assert!(!found.read_only.contains(&PathBuf::from("/ws/all")));
+        // The workspace is a folder of a repository.
+        let below = Fake::of(&["/r/sub/a/.h/pre-push"]).file("/r/.git/config", "[core]\n hooksPath = sub/a/.h\n");
+        let part = protected(Path::new("/r/sub"), &[], &[], Path::new("/r/sub"), &below);
+        assert_eq!(part.read_only, [PathBuf::from("/r/sub/a/.h")]);
         let runs = |path: &str| is_run_by_git(Path::new("/ws"), Path::new(path), &homes, &disk);
         for path in [
             "/ws/.githooks/new",
+            "/ws/tools/CLEAN.sh",
+            "/ws/far/.hooks/pre-push",
             "/ws/tools/clean.sh",
             "/ws/sub/hooks.d/pre-push",
             "/ws/deep/tools/no/hooks/x",

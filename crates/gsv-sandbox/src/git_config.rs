@@ -1,8 +1,11 @@
 //! Paths that the configuration of a repository names: its hooks in another place, further configuration, and programs that git starts. What
 //! is there runs outside the sandbox when the user runs git. PURE: takes the text.
 
-/// Values of one configuration that are read, at most.
-const VALUES: usize = 100;
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// Names that one configuration gives, at most.
+const VALUES: usize = 300;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Named {
@@ -16,8 +19,8 @@ pub(crate) enum Named {
     Word(String),
 }
 
-/// Keys whose values are commands. A file that they name may be written without a slash: `sh watch.sh`.
-const COMMANDS: [&str; 18] = [
+/// Ends of keys whose values are commands. A file that they name may be written without a slash: `sh watch.sh`.
+const COMMANDS: [&str; 20] = [
     "askpass",
     "clean",
     "cmd",
@@ -25,77 +28,127 @@ const COMMANDS: [&str; 18] = [
     "driver",
     "editor",
     "external",
+    "filter",
     "fsmonitor",
     "helper",
+    "hook",
+    "pack",
     "pager",
     "path",
     "process",
     "program",
+    "proxy",
     "smudge",
-    "sshcommand",
     "textconv",
-    "uploadpack",
-    "receivepack",
+    "update",
 ];
 
 pub(crate) fn named(text: &[u8]) -> Vec<Named> {
-    let text = String::from_utf8_lossy(text).replace("\\\r\n", "").replace("\\\n", "");
+    let text = String::from_utf8_lossy(text).replace("\r\n", "\n");
+    let mut reader = Reader {
+        letters: text.trim_start_matches('\u{feff}').chars().peekable(),
+    };
     let mut section = String::new();
     let mut found = Vec::new();
-    let mut values = 0;
-    for line in text.lines() {
-        let mut line = line.trim();
-        if let Some((name, rest)) = line.strip_prefix('[').and_then(section_of) {
-            section = name;
-            // A key may stand behind its section.
-            line = rest;
+    while let Some(entry) = reader.next_entry() {
+        match entry {
+            Entry::Section(name) => section = name,
+            Entry::Value(key, value) => found.extend(named_by(&section, &key, value)),
         }
-        let Some((key, value)) = line.split_once('=') else {
-            continue;
-        };
-        values += 1;
-        if values > VALUES {
+        if found.len() >= VALUES {
             break;
-        }
-        let key = key.trim().to_lowercase();
-        let value = unquoted(value);
-        match (section.as_str(), key.as_str()) {
-            ("core", "hookspath") => found.push(Named::Hooks(value)),
-            ("core", "worktree") => found.push(Named::WorkTree(value)),
-            ("include" | "includeif", "path") => found.push(Named::Include(value)),
-            (section, key) => {
-                let is_command = COMMANDS.contains(&key) || section == "alias" || section == "pager";
-                let words = value.split(|letter: char| letter.is_whitespace() || "!;&|()\"'`=".contains(letter));
-                let words = words.filter(|word| !word.is_empty() && (is_command || word.contains('/')));
-                found.extend(words.map(|word| Named::Word(word.to_owned())));
-            }
         }
     }
     found.truncate(VALUES);
     found
 }
 
-/// `core` of `core]`, and `filter` of `filter "lfs"]`, with what stands behind it.
-fn section_of(line: &str) -> Option<(String, &str)> {
-    let (name, rest) = line.split_once(']')?;
-    let name = name.split([' ', '\t', '"', '.']).next().unwrap_or_default();
-    Some((name.to_lowercase(), rest.trim()))
-}
-
-/// Without the quotes and the comment.
-fn unquoted(value: &str) -> String {
-    let mut out = String::new();
-    let mut in_quotes = false;
-    let mut letters = value.trim().chars();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '"' => in_quotes = !in_quotes,
-            '\\' => out.extend(letters.next()),
-            '#' | ';' if !in_quotes => break,
-            letter => out.push(letter),
+fn named_by(section: &str, key: &str, value: String) -> Vec<Named> {
+    match (section, key) {
+        ("core", "hookspath") => vec![Named::Hooks(value)],
+        ("core", "worktree") => vec![Named::WorkTree(value)],
+        ("include" | "includeif", "path") => vec![Named::Include(value)],
+        _ => {
+            let is_command =
+                section == "alias" || section == "pager" || COMMANDS.iter().any(|command| key.ends_with(command));
+            let words = value.split(|letter: char| letter.is_whitespace() || "!;&|()\"'`=".contains(letter));
+            let words = words.filter(|word| !word.is_empty() && (is_command || word.contains('/')));
+            words.map(|word| Named::Word(word.to_owned())).collect()
         }
     }
-    out.trim_end().to_owned()
+}
+
+enum Entry {
+    /// Its name in lower case, without the name of a part of it.
+    Section(String),
+    /// The key in lower case, and the value as git reads it.
+    Value(String, String),
+}
+
+struct Reader<'a> {
+    letters: Peekable<Chars<'a>>,
+}
+
+impl Reader<'_> {
+    fn next_entry(&mut self) -> Option<Entry> {
+        loop {
+            match self.letters.next()? {
+                '#' | ';' => self.skip_line(),
+                '[' => return Some(Entry::Section(self.section())),
+                letter if letter.is_ascii_alphabetic() => {
+                    let mut key = String::from(letter);
+                    while let Some(more) = self
+                        .letters
+                        .next_if(|next| next.is_ascii_alphanumeric() || *next == '-')
+                    {
+                        key.push(more);
+                    }
+                    while self.letters.next_if(|next| matches!(next, ' ' | '\t')).is_some() {}
+                    // A key without a value is true.
+                    if self.letters.next_if_eq(&'=').is_some() {
+                        return Some(Entry::Value(key.to_lowercase(), self.value()));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn skip_line(&mut self) {
+        while self.letters.next().is_some_and(|letter| letter != '\n') {}
+    }
+
+    /// `core` of `core]`, and `filter` of `filter "lfs"]`.
+    fn section(&mut self) -> String {
+        let mut name = String::new();
+        let mut is_name = true;
+        for letter in self.letters.by_ref().take_while(|letter| !matches!(letter, ']' | '\n')) {
+            is_name &= !matches!(letter, ' ' | '\t' | '"' | '.');
+            if is_name {
+                name.push(letter);
+            }
+        }
+        name.to_lowercase()
+    }
+
+    /// Up to the end of the line, without quotes and a comment. A line that ends in a backslash goes on.
+    fn value(&mut self) -> String {
+        let mut out = String::new();
+        let mut in_quotes = false;
+        while let Some(letter) = self.letters.next() {
+            match letter {
+                '\n' => break,
+                '"' => in_quotes = !in_quotes,
+                '\\' => out.extend(self.letters.next().filter(|next| *next != '\n')),
+                '#' | ';' if !in_quotes => {
+                    self.skip_line();
+                    break;
+                }
+                letter => out.push(letter),
+            }
+        }
+        out.trim().to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -127,7 +180,25 @@ mod tests {
                 word("+refs/heads/*:refs/remotes/origin/*"),
             ]
         );
-        assert_eq!(named(b"[core\nhookspath = a\n= b\n[]"), []);
+        let hooks = |text: &str| named(text.as_bytes()).contains(&Named::Hooks("a".to_owned()));
+        for text in [
+            "\u{feff}[core]\nhooksPath = a",
+            "# a comment \\\n[core]\nhooksPath = a",
+            "[core]\nx = y\\\\\nhooksPath = a",
+            "[core] ; \\\n\thooksPath=\"a\" # b",
+            "[core]\r\nbare\r\nhooksPath = \\\r\na\r\n",
+        ] {
+            assert!(hooks(text), "{text:?}: {:?}", named(text.as_bytes()));
+        }
+        for text in [
+            "= b\n[]\nhookspath = a",
+            "[x]\nhooksPath = a",
+            "[core]\nx = y \\\nhooksPath = a",
+        ] {
+            assert!(!hooks(text), "{text:?}");
+        }
+        let branches = "[branch \"b\"]\n remote = origin\n merge = refs/heads/b\n".repeat(100);
+        assert!(hooks(&format!("{branches}[core]\n hooksPath = a\n")));
         let many = format!("[alias]\n{}", "a = !x/y\n".repeat(1000));
         assert_eq!(named(many.as_bytes()).len(), VALUES);
     }

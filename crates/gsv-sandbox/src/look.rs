@@ -27,8 +27,8 @@ pub trait Look {
     fn text(&self, path: &Path) -> Option<Vec<u8>>;
 }
 
-/// Bytes of a file that names paths. The configuration of a repository with many branches is the longest.
-pub const SMALL_FILE: u64 = 65_536;
+/// Bytes of a file that names paths. The configuration of a repository with thousands of branches is the longest.
+pub const SMALL_FILE: u64 = 1 << 20;
 
 /// The file system of this machine.
 #[derive(Debug, Clone, Copy, Default)]

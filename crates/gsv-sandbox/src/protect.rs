@@ -99,8 +99,8 @@ pub(crate) fn protected(
     }
     for (directory, has_hooks) in &git.found {
         found.git_directory(&roots, directory, *has_hooks, look);
-        found.configured(&roots, &targets(directory, &projects, homes, look), look);
     }
+    found.configured(&roots, &all_targets(workspace, &projects, homes, look), look);
     found.tidy();
     found
 }
@@ -182,17 +182,31 @@ fn is_below(roots: &[PathBuf], path: &Path) -> bool {
 
 /// Whether `path`, without links, is something that a repository of the workspace, or one above it, has git run or read as its configuration.
 pub fn is_run_by_git(workspace: &Path, path: &Path, homes: &[PathBuf], look: &dyn Look) -> bool {
-    let roots = [workspace.to_owned()];
     let projects = projects(workspace, path.parent().unwrap_or(workspace), look);
-    let mut git = GitDirectories::new(&roots, look);
-    for folder in &projects {
-        git.search(folder);
+    // Some disks take `WATCH` and `watch` for one name.
+    let folded = |path: &Path| PathBuf::from(path.to_string_lossy().to_lowercase());
+    let path = folded(path);
+    let targets = all_targets(workspace, &projects, homes, look);
+    targets.iter().any(|target| path.starts_with(folded(target.path())))
+}
+
+/// What the configurations of all repositories name that a project, or a folder above the workspace, belongs to. Their git directories may be
+/// where commands can't write, such as that of a worktree.
+fn all_targets(workspace: &Path, projects: &[PathBuf], homes: &[PathBuf], look: &dyn Look) -> Vec<Target> {
+    let everywhere = [PathBuf::from("/")];
+    let mut git = GitDirectories::new(&everywhere, look);
+    for folder in workspace
+        .ancestors()
+        .skip(1)
+        .map(Path::to_owned)
+        .chain(projects.iter().cloned())
+    {
+        git.search(&folder);
     }
-    let mut targets = git
-        .found
+    git.found
         .keys()
-        .flat_map(|directory| targets(directory, &projects, homes, look));
-    targets.any(|target| path.starts_with(target.path()))
+        .flat_map(|directory| targets(directory, projects, homes, look))
+        .collect()
 }
 
 fn projects(workspace: &Path, workdir: &Path, look: &dyn Look) -> Vec<PathBuf> {

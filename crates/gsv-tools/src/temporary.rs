@@ -3,6 +3,7 @@
 //! path that it leads to is one that is asked about. A workspace may lie in such a folder, too: there the node refuses paths that begin with
 //! the temporary folder. It is no protection against a program that deletes by itself.
 
+use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use globset::{Glob, GlobMatcher};
@@ -134,26 +135,37 @@ impl<'a> Pattern<'a> {
     }
 }
 
-/// The entries of a folder that a name stands for. `None`: they are too many.
+/// The entries of a folder that a name stands for. `None`: they are too many, or can't be looked at.
 fn matching(folder: &Path, pattern: &Pattern<'_>, left: &mut usize) -> Option<Vec<PathBuf>> {
     // An empty folder is looked at, too.
     *left = left.checked_sub(1)?;
     let glob = match pattern {
         Pattern::Name(name) => {
             let path = folder.join(name);
-            // Through what is not there leads no link.
-            return Some(path.symlink_metadata().map_or_else(|_| Vec::new(), |_| vec![path]));
+            // Through what is not there leads no link. What can't be looked at now can be opened by the command.
+            return match path.symlink_metadata() {
+                Ok(_) => Some(vec![path]),
+                Err(error) => is_missing(&error).then(Vec::new),
+            };
         }
         Pattern::Any(glob) => glob,
     };
     let mut found = Vec::new();
-    for entry in folder.read_dir().into_iter().flatten().flatten() {
+    let entries = match folder.read_dir() {
+        Ok(entries) => entries,
+        Err(error) => return is_missing(&error).then(Vec::new),
+    };
+    for entry in entries.flatten() {
         *left = left.checked_sub(1)?;
         if glob.as_ref().is_none_or(|glob| glob.is_match(entry.file_name())) {
             found.push(entry.path());
         }
     }
     Some(found)
+}
+
+fn is_missing(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// Whether a link leads into the folders. One that leads nowhere may lead somewhere for the command.

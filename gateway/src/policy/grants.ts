@@ -132,7 +132,7 @@ export function commandOf(words: readonly string[], sandbox: SandboxProfile): Gr
   return { program, ...(subcommand === undefined ? {} : { subcommand }) };
 }
 
-/** Only programs that read and print, with any arguments: nothing that the conversation has read can make them send or run something. */
+/** Only programs that read and print, or make an empty file or folder: nothing that was read can make them send or run something. */
 export const onlyReads = ({ what }: GrantScope): boolean =>
   what.kind === "commands" &&
   what.commands.every(({ program, subcommand, words }) => words === undefined && isPlain(namedBy(program, subcommand)));

@@ -214,7 +214,7 @@ describe("[GR3] what a command can be granted as", () => {
       kind: "commands",
       sandbox: "off",
       folder: "",
-      commands: [{ program: "git", subcommand: "push", words: ["git", "push"] }].map(({ program, words }) => ({ program, words })),
+      commands: [{ program: "git", words: ["git", "push"] }],
     });
     assert.equal(scopeOf(out("python x.py"), at("workspace")), undefined);
     assert.deepEqual(offerOf(out("git push"), at("workspace"))?.always?.when, [

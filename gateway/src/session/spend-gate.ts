@@ -126,8 +126,7 @@ export class SpendGate {
         maxTokens: output < terms.output ? Math.max(1, output - terms.thinking) : ask.maxTokens,
         end: (given, received) => {
           const outcome = this.#counted(given, received, terms, ask);
-          const usage = outcome.kind === "replied" ? (countedOf(outcome) ?? estimated(terms, ask.inputTokens, received)) : outcome.usage;
-          const spent = usage && sumOf(ask, guest, usage, this.#ports.wall());
+          const spent = outcome.usage && sumOf(ask, guest, outcome.usage, this.#ports.wall());
           this.#close(amount, spent ?? NOTHING);
           return { outcome, ...(spent === undefined ? {} : { spent }) };
         },
@@ -143,7 +142,8 @@ export class SpendGate {
   #counted(outcome: ModelOutcome, received: Received, terms: CallTerms, ask: CallAsk): ModelOutcome {
     const counted = countedOf(outcome);
     const believed = counted && this.#believed(counted, terms, ask);
-    if (outcome.kind === "replied") return believed === undefined ? outcome : withUsage(outcome, believed);
+    // The run's own budget counts what the ledger counts, also of a provider that counts nothing.
+    if (outcome.kind === "replied") return withUsage(outcome, believed ?? estimated(terms, ask.inputTokens, received));
     const { usage: _usage, ...rest } = outcome;
     const hasBegun = believed !== undefined || received.chars > 0 || received.isStopped;
     if (!hasBegun) return rest;

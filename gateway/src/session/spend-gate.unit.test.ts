@@ -138,7 +138,7 @@ describe("a model call", () => {
     const ended = async (outcome: ModelOutcome, chars: number, isStopped = false) => {
       const { outcome: counted, spent } = allowed(await gate.begin(ask())).end(outcome, { chars, isStopped });
       // The run's own budget counts the same.
-      if (outcome.kind === "failed") assert.equal(counted.usage?.output, spent?.output);
+      assert.equal(counted.usage?.output, spent?.output);
       return spent;
     };
     const stopped = await ended(failed(), 4_000, true);

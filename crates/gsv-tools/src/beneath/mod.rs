@@ -63,7 +63,7 @@ pub struct Beneath {
     alias: Option<PathBuf>,
     scope: Scope,
     private: Private,
-    /// Of the user.
+    /// Homes of the user, for `~/` in a configuration of git.
     homes: Vec<PathBuf>,
     walk_only: AtomicBool,
 }

@@ -168,9 +168,7 @@ impl Beneath {
     /// No change of what a configuration of git names, because git runs it outside the sandbox: its hooks in another folder, included files,
     /// programs. Only this machine knows the configuration, so no one was asked about such a path as about `.git`.
     pub(super) fn require_not_run(&self, rel: &RelPath, spot: &Spot) -> Result<(), ToolError> {
-        let Some(path) = path_now(&spot.dir).map(|folder| folder.join(&spot.name)) else {
-            return Ok(());
-        };
+        let path = self.target(rel, spot).path;
         let root = path_now(&self.root).filter(|_| self.scope == Scope::Workspace);
         let workspace = root.unwrap_or_else(|| self.workspace.clone());
         if !path.starts_with(&workspace) || !is_run_by_git(&workspace, &path, &self.homes, &Disk) {

@@ -72,7 +72,7 @@ export function freshStart(d: Draft, run: Archiving, key: string | undefined): v
   state.compactions = 0;
   delete state.summary;
   forget(d, run);
-  // It was for what this conversation was about.
+  // Mode full ends with the conversation (rule PO8).
   const { mode, modeUntil: _until, ...others } = state.settings;
   if (mode === "full") state.settings = others;
   state.lastResetAt = at.wall;
