@@ -233,10 +233,6 @@ mod tests {
             assert!(found.pinned.contains(&PathBuf::from(path)), "{path}");
         }
         assert!(!found.read_only.contains(&PathBuf::from("/ws/all")));
-        // The workspace is a folder of a repository.
-        let below = Fake::of(&["/r/sub/a/.h/pre-push"]).file("/r/.git/config", "[core]\n hooksPath = sub/a/.h\n");
-        let part = protected(Path::new("/r/sub"), &[], &[], Path::new("/r/sub"), &below);
-        assert_eq!(part.read_only, [PathBuf::from("/r/sub/a/.h")]);
         let runs = |path: &str| is_run_by_git(Path::new("/ws"), Path::new(path), &homes, &disk);
         for path in [
             "/ws/.githooks/new",
@@ -252,5 +248,12 @@ mod tests {
         for path in ["/ws/tools/other", "/ws/deep/tools/x", "/ws/sub/README", "/ws/up/x"] {
             assert!(!runs(path), "{path}");
         }
+    }
+
+    #[test]
+    fn sb5_a_repository_around_the_workspace_is_read_too() {
+        let below = Fake::of(&["/r/sub/a/.h/pre-push"]).file("/r/.git/config", "[core]\n hooksPath = sub/a/.h\n");
+        let part = protected(Path::new("/r/sub"), &[], &[], Path::new("/r/sub"), &below);
+        assert_eq!(part.read_only, [PathBuf::from("/r/sub/a/.h")]);
     }
 }
