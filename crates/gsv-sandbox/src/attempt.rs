@@ -11,6 +11,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// A command is started again this often.
 pub(crate) const MORE: usize = 3;
+/// The sign: all mounts are checked, and the command begins.
+const BEGUN: &[u8] = b"1";
+/// The sign: the gate was closed, and the command never begins.
+const CLOSED: &[u8] = b"0";
 /// What is kept of what a failed attempt says.
 const SAID_BYTES: u64 = 4096;
 
@@ -66,22 +70,26 @@ pub(crate) enum End {
     Over(u8),
     /// The command never began; why.
     NeverBegan(String),
+    /// The gate was closed.
+    Closed,
 }
 
 impl Attempt {
     pub(crate) fn wait(mut self) -> io::Result<End> {
         let status = self.child.wait()?;
-        let has_begun = self.sign.metadata()?.len() > 0;
-        let mut said = Vec::new();
+        let (mut sign, mut said) = (Vec::new(), Vec::new());
+        self.sign.rewind()?;
+        self.sign.take(1).read_to_end(&mut sign)?;
         self.said.rewind()?;
         self.said.take(SAID_BYTES).read_to_end(&mut said)?;
-        Ok(end_of(status, has_begun, &String::from_utf8_lossy(&said)))
+        Ok(end_of(status, &sign, &String::from_utf8_lossy(&said)))
     }
 }
 
-fn end_of(status: ExitStatus, has_begun: bool, said: &str) -> End {
+fn end_of(status: ExitStatus, sign: &[u8], said: &str) -> End {
     match (status.code(), status.signal()) {
-        (Some(code), _) if !has_begun => {
+        (Some(_), _) if sign == CLOSED => End::Closed,
+        (Some(code), _) if sign != BEGUN => {
             let said = said.trim();
             End::NeverBegan(if said.is_empty() {
                 format!("bubblewrap ended with {code} and said nothing")
@@ -101,20 +109,37 @@ fn end_of(status: ExitStatus, has_begun: bool, said: &str) -> End {
 ///
 /// # Errors
 /// A sentence; the command must not run.
-#[allow(unsafe_code, reason = "the files were opened by the program outside")]
 pub(crate) fn begin(sign: &str, errors: &str) -> Result<(), String> {
-    let number = |text: &str| text.parse().ok().filter(|number: &i32| *number > 2);
-    let (Some(sign), Some(errors)) = (number(sign), number(errors)) else {
-        return Err("the files of its start were not passed on".into());
-    };
-    // SAFETY: the program outside has passed both numbers on as open files, and nothing closes them before this process becomes another.
-    let (sign, errors) = unsafe { (BorrowedFd::borrow_raw(sign), BorrowedFd::borrow_raw(errors)) };
-    let begun = rustix::stdio::dup2_stderr(errors).and_then(|()| rustix::io::write(sign, b"1"));
-    match begun {
-        Ok(1) => Ok(()),
+    rustix::stdio::dup2_stderr(inherited(errors)?).map_err(|error| format!("its start can't be told: {error}"))?;
+    tell(sign, BEGUN)
+}
+
+/// Inside: the command never begins, because its gate was closed. `sign`: the number of an open file.
+///
+/// # Errors
+/// A sentence.
+pub(crate) fn close(sign: &str) -> Result<(), String> {
+    tell(sign, CLOSED)
+}
+
+fn tell(sign: &str, what: &[u8]) -> Result<(), String> {
+    match rustix::io::write(inherited(sign)?, what) {
+        Ok(written) if written == what.len() => Ok(()),
         Ok(_) => Err("its start can't be told".into()),
         Err(error) => Err(format!("its start can't be told: {error}")),
     }
+}
+
+/// A file that the program outside has opened.
+///
+/// # Errors
+/// A sentence: the text is no number of such a file.
+#[allow(unsafe_code, reason = "the files were opened by the program outside")]
+pub(crate) fn inherited(number: &str) -> Result<BorrowedFd<'static>, String> {
+    let number = number.parse().ok().filter(|number: &i32| *number > 2);
+    let number = number.ok_or("the files of its start were not passed on")?;
+    // SAFETY: the program outside has passed the number on as an open file, and nothing closes it before this process becomes another.
+    Ok(unsafe { BorrowedFd::borrow_raw(number) })
 }
 
 #[cfg(test)]
@@ -123,14 +148,17 @@ mod tests {
 
     #[test]
     fn sb20_a_command_that_has_begun_or_was_ended_is_over() {
-        let end = |raw, has_begun| end_of(ExitStatus::from_raw(raw), has_begun, " bwrap: no\n");
-        assert_eq!(end(7 << 8, true), End::Over(7));
-        assert_eq!(end(0, true), End::Over(0));
-        assert_eq!(end(9, true), End::Over(137));
-        assert_eq!(end(9, false), End::Over(137));
-        assert_eq!(end(1 << 8, false), End::NeverBegan("bwrap: no".into()));
-        assert_eq!(end(0, false), End::NeverBegan("bwrap: no".into()));
-        let silent = end_of(ExitStatus::from_raw(1 << 8), false, "");
+        let end = |raw, sign| end_of(ExitStatus::from_raw(raw), sign, " bwrap: no\n");
+        assert_eq!(end(7 << 8, BEGUN), End::Over(7));
+        assert_eq!(end(0, BEGUN), End::Over(0));
+        assert_eq!(end(9, BEGUN), End::Over(137));
+        for never in [b"", CLOSED] {
+            assert_eq!(end(9, never), End::Over(137));
+        }
+        assert_eq!(end(1 << 8, b""), End::NeverBegan("bwrap: no".into()));
+        assert_eq!(end(0, b""), End::NeverBegan("bwrap: no".into()));
+        assert_eq!(end(0, CLOSED), End::Closed);
+        let silent = end_of(ExitStatus::from_raw(1 << 8), b"", "");
         assert!(matches!(silent, End::NeverBegan(why) if why.contains("ended with 1")));
     }
 }

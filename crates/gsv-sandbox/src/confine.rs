@@ -1,6 +1,7 @@
 //! The program between a command's supervisor and the shell: enforces the stored plan on itself and becomes the shell. With bubblewrap it
 //! waits for the shell, and runs a second time, inside, where it checks what was mounted (check.rs); a plan that was out of date is made
-//! again (attempt.rs). When that fails, it ends with 126 and a sentence, and the command does not run.
+//! again (attempt.rs). When that fails, it ends with 126 and a sentence, and the command does not run. Where it has a gate (gate.rs), all
+//! is made before the gate is passed.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
@@ -11,6 +12,7 @@ use std::process::{Command, ExitCode};
 use serde::{Deserialize, Serialize};
 
 use crate::explain::NOT_SET_UP;
+use crate::gate::{Gate, GateFiles, Passed, pass_inside};
 use crate::look::Disk;
 use crate::mounts::close_inherited;
 use crate::plan::Plan;
@@ -41,11 +43,12 @@ impl Confinement {
         Ok(serde_json::from_slice(&std::fs::read(file)?)?)
     }
 
-    /// Enforces the plan and becomes the program; with bubblewrap it waits for the program, and returns its exit status.
+    /// Enforces the plan, passes the gate and becomes the program; with bubblewrap it waits for the program, and returns its exit status.
+    /// That is 0 when the gate was closed.
     ///
     /// # Errors
     /// A sentence: the command was not run.
-    fn enter(&self, proxy: Option<&Path>, command: &[OsString]) -> Result<u8, String> {
+    fn enter(&self, proxy: Option<&Path>, gate: Option<&Gate>, command: &[OsString]) -> Result<u8, String> {
         let Ok(workdir) = std::env::current_dir() else {
             return Err("the command's folder is gone".into());
         };
@@ -54,9 +57,13 @@ impl Confinement {
             return Err(format!("the tier {} can't let single hosts through", self.tier.name()));
         }
         match self.tier {
-            Tier::Bubblewrap => self.enter_bubblewrap(proxy, command, &workdir),
+            Tier::Bubblewrap => self.enter_bubblewrap(proxy, gate, command, &workdir),
             Tier::Landlock => {
-                restrict(&self.plan)?;
+                let restriction = restriction(&self.plan)?;
+                if gate.map(Gate::pass).transpose()? == Some(Passed::Closed) {
+                    return Ok(0);
+                }
+                restriction.enforce()?;
                 Err(become_program(command, Vec::new()))
             }
             Tier::Seatbelt => {
@@ -70,6 +77,9 @@ impl Confinement {
                         &Disk,
                     ),
                 );
+                if gate.map(Gate::pass).transpose()? == Some(Passed::Closed) {
+                    return Ok(0);
+                }
                 let mut built = Command::new(seatbelt::PROGRAM);
                 let error = built.arg("-p").arg(profile).args(command).exec();
                 Err(format!("{} can't be started: {error}", seatbelt::PROGRAM))
@@ -79,7 +89,13 @@ impl Confinement {
 
     /// Starts the command again with a new plan as long as it has not begun.
     #[cfg(target_os = "linux")]
-    fn enter_bubblewrap(&self, proxy: Option<&Path>, command: &[OsString], workdir: &Path) -> Result<u8, String> {
+    fn enter_bubblewrap(
+        &self,
+        proxy: Option<&Path>,
+        gate: Option<&Gate>,
+        command: &[OsString],
+        workdir: &Path,
+    ) -> Result<u8, String> {
         use rustix::process::{Signal, set_parent_process_death_signal};
 
         use crate::attempt::{End, MORE};
@@ -89,8 +105,13 @@ impl Confinement {
         set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| failed(error.into()))?;
         let mut left = MORE;
         loop {
-            match self.try_bubblewrap(proxy, command, workdir)?.wait().map_err(failed)? {
+            let attempt = self.try_bubblewrap(proxy, gate, command, workdir)?;
+            match attempt.wait().map_err(failed)? {
                 End::Over(status) => return Ok(status),
+                End::Closed => {
+                    gate.map(Gate::close).transpose()?;
+                    return Ok(0);
+                }
                 End::NeverBegan(why) if left == 0 => return Err(why),
                 End::NeverBegan(_) => left -= 1,
             }
@@ -101,6 +122,7 @@ impl Confinement {
     fn try_bubblewrap(
         &self,
         proxy: Option<&Path>,
+        gate: Option<&Gate>,
         command: &[OsString],
         workdir: &Path,
     ) -> Result<crate::attempt::Attempt, String> {
@@ -141,7 +163,7 @@ impl Confinement {
         let number = u32::try_from(filter.as_raw_fd()).unwrap_or_default();
         let mounted = arguments(&self.plan, &survey, number, &Disk);
         let expected = inside::expected(&mounted, &survey.protected)?;
-        let check = inside::Check::new(&expected, proxy)?;
+        let check = inside::Check::new(&expected, proxy, gate)?;
         let failed = |error: io::Error| format!("{} can't be started: {error}", bubblewrap.display());
         let files = Files::new().map_err(failed)?;
         let mut built = Command::new(bubblewrap);
@@ -150,7 +172,13 @@ impl Confinement {
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn enter_bubblewrap(&self, _proxy: Option<&Path>, _command: &[OsString], _workdir: &Path) -> Result<u8, String> {
+    fn enter_bubblewrap(
+        &self,
+        _proxy: Option<&Path>,
+        _gate: Option<&Gate>,
+        _command: &[OsString],
+        _workdir: &Path,
+    ) -> Result<u8, String> {
         Err("bubblewrap exists only on Linux".into())
     }
 }
@@ -165,11 +193,12 @@ mod inside {
 
     use rustix::fs::{Mode, OFlags, open};
 
-    use super::{INSIDE, PROXY};
+    use super::{INPUT, INSIDE, PROXY};
     use crate::attempt::{Files, memory_file};
     use crate::bubblewrap::Mounted;
     use crate::check::LISTING;
     use crate::expected::{Expected, Want, identity_of};
+    use crate::gate::Gate;
     use crate::mounts::{Mounts, without_links};
 
     /// # Errors
@@ -200,12 +229,14 @@ mod inside {
         program: OwnedFd,
         expected: File,
         proxy: Option<OwnedFd>,
+        /// The number of the command's standard input, where the program inside waits at a gate.
+        input: Option<OsString>,
     }
 
     impl Check {
         /// # Errors
         /// A sentence: a file can't be made or opened.
-        pub(super) fn new(expected: &Expected, proxy: Option<&Path>) -> Result<Self, String> {
+        pub(super) fn new(expected: &Expected, proxy: Option<&Path>, gate: Option<&Gate>) -> Result<Self, String> {
             let program = open("/proc/self/exe", OFlags::PATH, Mode::empty());
             let proxy = proxy
                 .map(|socket| open(socket, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty()))
@@ -215,6 +246,8 @@ mod inside {
                 expected: memory_file(&expected.to_bytes())
                     .map_err(|error| format!("the plan of the mounts can't be passed on: {error}"))?,
                 proxy: proxy.map_err(|error| format!("the node's proxy can't be reached: {error}"))?,
+                input: (gate.map(Gate::input).transpose())
+                    .map_err(|error| format!("the command's standard input can't be passed on: {error}"))?,
             })
         }
 
@@ -232,35 +265,45 @@ mod inside {
             if let Some(proxy) = &self.proxy {
                 words.extend([PROXY.into(), proxy.as_raw_fd().to_string().into()]);
             }
+            if let Some(input) = &self.input {
+                words.extend([INPUT.into(), input.clone()]);
+            }
             words.push("--".into());
             words
         }
     }
 }
 
-/// Checks the mounts from inside and becomes the command. Returns only when that failed. `files`: the numbers of what is expected, the sign
-/// that the command begins, and its standard error.
+/// Checks the mounts from inside, passes the gate and becomes the command. Returns only when the gate was closed, or when something failed.
+/// `files`: the numbers of what is expected, the sign that the command begins, and its standard error.
 #[cfg(target_os = "linux")]
-fn enter_checked(files: [&OsStr; 3], proxy: Option<&OsStr>, command: &[OsString]) -> ExitCode {
+fn enter_checked(files: [&OsStr; 3], options: &Options) -> ExitCode {
     let [expected, sign, errors] = files.map(OsStr::to_string_lossy);
     let start = || -> Result<_, String> {
         let planned = crate::check::check(&expected)?;
-        let bridge = proxy.map(|socket| crate::bridge::start(&socket.to_string_lossy()));
+        let bridge = options
+            .proxy
+            .map(|socket| crate::bridge::start(&socket.to_string_lossy()));
         let variables = bridge.transpose()?;
         close_inherited()?;
         crate::landlock::keep_from_pipes(["1", &errors], planned.writable())?;
+        if options.input.map(pass_inside).transpose()? == Some(Passed::Closed) {
+            crate::attempt::close(&sign)?;
+            return Ok(None);
+        }
         crate::attempt::begin(&sign, &errors)?;
-        Ok(variables.unwrap_or_default())
+        Ok(Some(variables.unwrap_or_default()))
     };
     match start() {
-        Ok(variables) => not_started(&become_program(command, variables)),
+        Ok(Some(variables)) => not_started(&become_program(options.command, variables)),
+        Ok(None) => ExitCode::SUCCESS,
         // The program outside makes a sentence of it, unless it tries again.
         Err(problem) => ended(&problem),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn enter_checked(_files: [&OsStr; 3], _proxy: Option<&OsStr>, _command: &[OsString]) -> ExitCode {
+fn enter_checked(_files: [&OsStr; 3], _options: &Options) -> ExitCode {
     ended("bubblewrap exists only on Linux")
 }
 
@@ -274,21 +317,25 @@ fn become_program(command: &[OsString], variables: Vec<(&'static str, String)>) 
 }
 
 #[cfg(target_os = "linux")]
-fn restrict(plan: &Plan) -> Result<(), String> {
-    crate::landlock::restrict(&crate::grants::grants(plan, &Disk), plan.read_only)
+fn restriction(plan: &Plan) -> Result<crate::landlock::Restriction, String> {
+    crate::landlock::Restriction::new(&crate::grants::grants(plan, &Disk), plan.read_only)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn restrict(_plan: &Plan) -> Result<(), String> {
-    Err("Landlock exists only on Linux".into())
+mod none {
+    /// Of this system there is none.
+    pub(super) enum Restriction {}
+
+    impl Restriction {
+        pub(super) fn enforce(self) -> Result<(), String> {
+            match self {}
+        }
+    }
 }
 
-/// As [`Confinement::enter`]. `read_only`: the command changes nothing.
-fn enter_stored(file: &Path, proxy: Option<&Path>, read_only: bool, command: &[OsString]) -> Result<u8, String> {
-    let stored = Confinement::read(file);
-    let mut confinement = stored.map_err(|error| format!("its plan can't be read: {error}"))?;
-    confinement.plan.read_only = read_only;
-    confinement.enter(proxy, command)
+#[cfg(not(target_os = "linux"))]
+fn restriction(_plan: &Plan) -> Result<none::Restriction, String> {
+    Err("Landlock exists only on Linux".into())
 }
 
 /// The exit status of a command that was not started.
@@ -300,35 +347,105 @@ const INSIDE: &str = "--inside";
 const PROXY: &str = "--proxy";
 /// The command changes nothing (rule SB21). It has no way to hosts either.
 const READ_ONLY: &str = "--read-only";
+/// Followed by the paths of [`GateFiles`].
+pub(crate) const GATE: &str = "--gate";
+/// Inside, followed by the number of the open file that is the command's standard input behind the gate.
+const INPUT: &str = "--input";
 
-/// The `main` of the program; `args` are `FILE [--proxy SOCKET | --read-only] -- PROGRAM ARGS...`, `FILE` being a stored [`Confinement`].
+/// What stands between the plan and the command.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Options<'args> {
+    proxy: Option<&'args OsStr>,
+    read_only: bool,
+    gate: Option<GateFiles>,
+    input: Option<&'args OsStr>,
+    command: &'args [OsString],
+}
+
+impl<'args> Options<'args> {
+    /// `None`: this is no call of a node.
+    fn parse(mut rest: &'args [OsString]) -> Option<Self> {
+        let mut options = Self::default();
+        loop {
+            rest = match rest {
+                [word, command @ ..] if word == "--" => {
+                    options.command = command;
+                    return (!options.read_only || options.proxy.is_none()).then_some(options);
+                }
+                [word, after @ ..] if word == READ_ONLY => {
+                    options.read_only = true;
+                    after
+                }
+                [word, proxy, after @ ..] if word == PROXY => {
+                    options.proxy = Some(proxy);
+                    after
+                }
+                [word, input, after @ ..] if word == INPUT => {
+                    options.input = Some(input);
+                    after
+                }
+                [word, input, output, never, after @ ..] if word == GATE => {
+                    let [input, output, never] = [input, output, never].map(PathBuf::from);
+                    options.gate = Some(GateFiles { input, output, never });
+                    after
+                }
+                _ => return None,
+            };
+        }
+    }
+}
+
+/// As [`Confinement::enter`].
+fn enter_stored(file: &Path, options: &Options, gate: Option<&Gate>) -> Result<u8, String> {
+    let stored = Confinement::read(file);
+    let mut confinement = stored.map_err(|error| format!("its plan can't be read: {error}"))?;
+    confinement.plan.read_only = options.read_only;
+    confinement.enter(options.proxy.map(Path::new), gate, options.command)
+}
+
+/// The `main` of the program; `args` are `FILE [--proxy SOCKET | --read-only] [--gate INPUT OUTPUT NEVER] -- PROGRAM ARGS...`, `FILE` being a
+/// stored [`Confinement`]. With a gate ([`GateFiles`]), it prints its number, and the command begins after the line `go` on standard input.
 ///
 /// The program that calls it must do so for its first argument, whatever that is: it is started again with the same one, followed by
-/// `--inside EXPECTED SIGN ERRORS [--proxy NUMBER] -- PROGRAM ARGS...`, which are numbers of open files.
+/// `--inside EXPECTED SIGN ERRORS [--proxy NUMBER] [--input NUMBER] -- PROGRAM ARGS...`, which are numbers of open files.
 pub fn confine_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
-    let entered = match args.as_slice() {
-        [inside, expected, sign, errors, dashes, command @ ..] if inside == INSIDE && dashes == "--" => {
-            return enter_checked([expected, sign, errors], None, command);
-        }
-        [inside, expected, sign, errors, proxy, socket, dashes, command @ ..]
-            if inside == INSIDE && proxy == PROXY && dashes == "--" =>
-        {
-            return enter_checked([expected, sign, errors], Some(socket), command);
-        }
-        [file, proxy, socket, dashes, command @ ..] if proxy == PROXY && dashes == "--" => {
-            enter_stored(Path::new(file), Some(Path::new(socket)), false, command)
-        }
-        [file, read_only, dashes, command @ ..] if read_only == READ_ONLY && dashes == "--" => {
-            enter_stored(Path::new(file), None, true, command)
-        }
-        [file, dashes, command @ ..] if dashes == "--" => enter_stored(Path::new(file), None, false, command),
-        _ => Err("it was called without a plan".into()),
-    };
+    let unplanned = || not_started("it was called without a plan");
+    match args.as_slice() {
+        [inside, expected, sign, errors, rest @ ..] if inside == INSIDE => match Options::parse(rest) {
+            Some(options) => enter_checked([expected, sign, errors], &options),
+            None => unplanned(),
+        },
+        [file, rest @ ..] => match Options::parse(rest) {
+            Some(mut options) => match options.gate.take() {
+                Some(gate) => enter_at_gate(Path::new(file), &options, gate),
+                None => exit_of(enter_stored(Path::new(file), &options, None)),
+            },
+            None => unplanned(),
+        },
+        [] => unplanned(),
+    }
+}
+
+fn exit_of(entered: Result<u8, String>) -> ExitCode {
     match entered {
         Ok(status) => ExitCode::from(status),
         Err(problem) => not_started(&problem),
     }
+}
+
+fn enter_at_gate(file: &Path, options: &Options, files: GateFiles) -> ExitCode {
+    let Ok(gate) = Gate::new(files) else {
+        // Without the command's files there is nowhere to say it.
+        return ExitCode::from(NOT_STARTED);
+    };
+    exit_of(enter_stored(file, options, Some(&gate)).or_else(|problem| {
+        // Why a command did not run is told only where it was to run.
+        match gate.pass()? {
+            Passed::Opened => Err(problem),
+            Passed::Closed => Ok(0),
+        }
+    }))
 }
 
 fn not_started(problem: &str) -> ExitCode {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use landlock::{
     ABI, Access as _, AccessFs, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
-    RulesetCreatedAttr as _, RulesetStatus, Scope,
+    RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
 
 use crate::grants::{Access, Grant};
@@ -43,33 +43,52 @@ fn handled(ruleset: Ruleset, abi: ABI) -> Result<Ruleset, landlock::RulesetError
     }
 }
 
-/// `read_only`: also no rights, owners, times and attributes of files are changed, which Landlock does not see.
-///
-/// # Errors
-/// A sentence; nothing or only a part is enforced then, and the caller must end.
-pub(crate) fn restrict(grants: &[Grant], read_only: bool) -> Result<(), String> {
-    let abi = level()?;
-    drop_capabilities()?;
-    let filter = seccomp::filter(Sockets::None, read_only)?;
-    let failed = |error: landlock::RulesetError| format!("Landlock refused the rules: {error}");
-    let ruleset = handled(Ruleset::default().set_compatibility(CompatLevel::HardRequirement), abi).map_err(failed)?;
-    let mut created = ruleset.create().map_err(failed)?;
-    for grant in grants {
-        // What is gone since it was listed, or can't be opened, can't be read by a command either.
-        let Ok(path) = PathFd::new(&grant.path) else { continue };
-        let is_dir = grant.path.is_dir();
-        let all = match grant.access {
-            Access::Read => AccessFs::from_read(abi),
-            Access::Write | Access::Device => AccessFs::from_all(abi),
-        };
-        let access = if is_dir { all } else { all & AccessFs::from_file(abi) };
-        created = created.add_rule(PathBeneath::new(path, access)).map_err(failed)?;
+/// The rules for one command, which are made, but hold nothing back yet.
+pub(crate) struct Restriction {
+    rules: RulesetCreated,
+    filter: seccompiler::BpfProgram,
+}
+
+impl Restriction {
+    /// From here on this process has no capabilities. `read_only`: also no rights, owners, times and attributes of files are changed, which
+    /// Landlock does not see.
+    ///
+    /// # Errors
+    /// A sentence; the caller must end.
+    pub(crate) fn new(grants: &[Grant], read_only: bool) -> Result<Self, String> {
+        let abi = level()?;
+        drop_capabilities()?;
+        let filter = seccomp::filter(Sockets::None, read_only)?;
+        let ruleset = handled(Ruleset::default().set_compatibility(CompatLevel::HardRequirement), abi);
+        let mut rules = ruleset.and_then(Ruleset::create).map_err(refused)?;
+        for grant in grants {
+            // What is gone since it was listed, or can't be opened, can't be read by a command either.
+            let Ok(path) = PathFd::new(&grant.path) else { continue };
+            let is_dir = grant.path.is_dir();
+            let all = match grant.access {
+                Access::Read => AccessFs::from_read(abi),
+                Access::Write | Access::Device => AccessFs::from_all(abi),
+            };
+            let access = if is_dir { all } else { all & AccessFs::from_file(abi) };
+            rules = rules.add_rule(PathBeneath::new(path, access)).map_err(refused)?;
+        }
+        Ok(Self { rules, filter })
     }
-    let status = created.restrict_self().map_err(failed)?;
-    if status.ruleset != RulesetStatus::FullyEnforced || !status.no_new_privs {
-        return Err("Landlock enforced only a part of the rules".into());
+
+    /// # Errors
+    /// A sentence; nothing or only a part is enforced then, and the caller must end.
+    pub(crate) fn enforce(self) -> Result<(), String> {
+        let status = self.rules.restrict_self().map_err(refused)?;
+        if status.ruleset != RulesetStatus::FullyEnforced || !status.no_new_privs {
+            return Err("Landlock enforced only a part of the rules".into());
+        }
+        seccompiler::apply_filter(&self.filter).map_err(|error| format!("the system-call filter was refused: {error}"))
     }
-    seccompiler::apply_filter(&filter).map_err(|error| format!("the system-call filter was refused: {error}"))
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "it is given to map_err")]
+fn refused(error: landlock::RulesetError) -> String {
+    format!("Landlock refused the rules: {error}")
 }
 
 /// Inside of bubblewrap: a read-only mount does not keep a command from writing into a named pipe that another program reads. A kernel

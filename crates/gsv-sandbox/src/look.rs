@@ -46,6 +46,8 @@ fn kind_of(found: std::fs::FileType) -> Kind {
 
 impl Look for Disk {
     fn real(&self, path: &Path) -> Option<PathBuf> {
+        // Most paths that are asked for are not there, which one look tells; resolving asks for each folder.
+        path.symlink_metadata().ok()?;
         path.canonicalize().ok()
     }
 

@@ -10,6 +10,8 @@ use super::command_limits::CommandLimits;
 use super::host;
 
 pub(crate) const OUTPUT: &str = "output";
+/// There when the gate was closed: the command never runs. The scripts of the supervisor name it, too.
+pub(crate) const NEVER: &str = "never";
 pub(crate) const STDIN: &str = "stdin";
 /// The socket of its proxy, and the hosts that the proxy has refused.
 pub(crate) const PROXY: &str = "proxy";

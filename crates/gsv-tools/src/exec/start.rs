@@ -6,11 +6,11 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use gsv_sandbox::HostRule;
+use gsv_sandbox::{GateFiles, HostRule};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-use super::meta::{Exit, Folder, Meta, OUTPUT, PROXY, REFUSED, STDIN, StartInfo, session_id};
+use super::meta::{Exit, Folder, Meta, NEVER, OUTPUT, PROXY, REFUSED, STDIN, StartInfo, session_id};
 use super::proxy::Proxy;
 use super::session::off;
 use super::tree::MARK;
@@ -51,7 +51,13 @@ impl How {
     }
 
     /// The program that the command's process becomes.
-    fn program(&self, spec: &Spec, sandbox: Option<&Sandbox>, proxy: Option<PathBuf>) -> Vec<OsString> {
+    fn program(
+        &self,
+        spec: &Spec,
+        sandbox: Option<&Sandbox>,
+        proxy: Option<PathBuf>,
+        gate: Option<&GateFiles>,
+    ) -> Vec<OsString> {
         let command = spec.command.as_str();
         let shell: [OsString; 4] = [self.shell.clone().into(), "-l".into(), "-c".into(), command.into()];
         let mut words: Vec<OsString> = Vec::new();
@@ -63,6 +69,7 @@ impl How {
             if let Some(socket) = proxy {
                 words.extend([OsString::from("--proxy"), socket.into()]);
             }
+            words.extend(gate.into_iter().flat_map(GateFiles::words));
             words.push("--".into());
         }
         words.extend(shell);
@@ -192,10 +199,14 @@ async fn open_gate(
         .filter(|_| !spec.read_only)
         .and_then(|sandbox| sandbox.network.as_ref())
         .map(|_| folder.file(PROXY));
-    let program = how.program(&spec, sandbox, proxy.clone());
-    let built = how
-        .supervisor
-        .command(folder.path(), &stdin, &program, sandbox.is_some());
+    let is_gated = sandbox.is_some() && how.supervisor.leaves_gate();
+    let gate = is_gated.then(|| GateFiles {
+        input: stdin.clone(),
+        output: folder.file(OUTPUT),
+        never: folder.file(NEVER),
+    });
+    let program = how.program(&spec, sandbox, proxy.clone(), gate.as_ref());
+    let built = how.supervisor.command(folder.path(), &stdin, &program, is_gated);
     let mut command = Command::from(built);
     if let Some(sandbox) = sandbox {
         command.env_clear().envs(sandbox.environment.iter().cloned());

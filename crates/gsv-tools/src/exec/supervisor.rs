@@ -4,7 +4,8 @@
 //! Two forms, one protocol. The default is a few lines of `/bin/sh`. A program can be the supervisor instead by calling
 //! [`supervise_main`], which also reports signals exactly and bounds the output without the node. Both get the arguments
 //! `FOLDER STDIN MARK PROGRAM ARGS...`, print the command's pid on standard output, and wait at a gate: the line `go` on standard
-//! input. `MARK` is `--`, or `--status` when the program reports signals of the command as high exit statuses.
+//! input. `MARK` is `--`; `--status` when the program reports signals of the command as high exit statuses; `--gated` when the program does
+//! so and has the gate itself (`gsv_sandbox`).
 //! Standard input that ends without `go` closes the gate permanently.
 //! Never: runs the command before `go`, or a second time.
 
@@ -19,7 +20,7 @@ use rustix::process::{Signal, WaitOptions};
 
 use super::command_limits::CommandLimits;
 use super::host;
-use super::meta::{Ending, Exit, Folder, OUTPUT};
+use super::meta::{Ending, Exit, Folder, NEVER, OUTPUT};
 use super::output::{Trimmed, trim};
 use super::tree::Tree;
 use super::usage::excess;
@@ -46,6 +47,8 @@ const SH: &str = "/bin/sh";
 const PLAIN: &str = "--";
 /// The program, such as a sandbox, reports a signal as a shell does.
 const STATUS: &str = "--status";
+/// So does this program, and it prints the pid and waits at the gate itself: it makes the sandbox meanwhile.
+const GATED: &str = "--gated";
 
 /// The script of the command's process before it becomes the shell: prints its pid, waits at the gate. The command's files are
 /// opened here, because a sandbox hides them.
@@ -89,9 +92,13 @@ impl Supervisor {
         }
     }
 
-    /// The command line that runs `program`. The caller adds pipes, directory and environment. `is_confined`: it may report a
-    /// signal as a high exit status.
-    pub(super) fn command(&self, folder: &Path, stdin: &Path, program: &[OsString], is_confined: bool) -> Command {
+    /// Whether a program in a sandbox has the gate itself.
+    pub(super) fn leaves_gate(&self) -> bool {
+        matches!(self, Self::Program { .. })
+    }
+
+    /// The command line that runs `program`. The caller adds pipes, directory and environment. `is_gated`: the program has the gate itself.
+    pub(super) fn command(&self, folder: &Path, stdin: &Path, program: &[OsString], is_gated: bool) -> Command {
         let mut built = match self {
             Self::Shell => {
                 let mut built = Command::new(SH);
@@ -110,7 +117,7 @@ impl Supervisor {
         };
         built.arg(folder).arg(stdin).args(match self {
             Self::Shell => [STAGE],
-            Self::Program { .. } if is_confined => [STATUS],
+            Self::Program { .. } if is_gated => [GATED],
             Self::Program { .. } => [PLAIN],
         });
         built.args(program);
@@ -124,26 +131,35 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let [folder, stdin, mark, program @ ..] = args.as_slice() else {
         return ExitCode::from(2);
     };
-    let has_statuses = mark == STATUS;
-    let mut staged = vec![folder.clone(), stdin.clone(), PLAIN.into()];
-    match program {
-        // A node of an earlier version, whose program was replaced while it runs: `FOLDER STDIN SHELL COMMAND`.
-        [command] if !has_statuses && mark != PLAIN => {
-            staged.extend([mark.clone(), "-l".into(), "-c".into(), command.clone()]);
+    let staged = |program: &[OsString]| {
+        let mut staged = Command::new(SH);
+        staged
+            .args(["-c", STAGE, "sh"])
+            .args([folder, stdin])
+            .arg(PLAIN)
+            .args(program);
+        staged
+    };
+    let (mut command, has_statuses) = match program {
+        [program, args @ ..] if mark == GATED => {
+            let mut command = Command::new(program);
+            command.args(args);
+            (command, true)
         }
-        [_, ..] if has_statuses || mark == PLAIN => staged.extend_from_slice(program),
+        [_, ..] if mark == PLAIN => (staged(program), false),
+        // A node of an earlier version, whose program was replaced while it runs, as in the next line: `FOLDER STDIN SHELL COMMAND`.
+        [_, ..] if mark == STATUS => (staged(program), true),
+        [command] => (
+            staged(&[mark.clone(), "-l".into(), "-c".into(), command.clone()]),
+            false,
+        ),
         _ => return ExitCode::from(2),
-    }
+    };
     // Fails when this process leads a group already, which is enough.
     let _ = rustix::process::setsid();
     adopt_orphans();
     let folder = Folder::new(PathBuf::from(folder));
-    let child = Command::new(SH)
-        .args(["-c", STAGE, "sh"])
-        .args(&staged)
-        .process_group(0)
-        .stderr(Stdio::null())
-        .spawn();
+    let child = command.process_group(0).stderr(Stdio::null()).spawn();
     // The command has its own copies of the gate and the pid's pipe.
     close_pipes();
     let Ok(child) = child else {
@@ -151,7 +167,7 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     bound(folder.clone(), child.id());
     let exit = match wait_for(child.id()) {
-        Some(_) if folder.file("never").exists() => Exit::NeverRan,
+        Some(_) if folder.file(NEVER).exists() => Exit::NeverRan,
         Some(Exit::Code(code)) if has_statuses => Exit::of_status(code),
         Some(exit) => exit,
         None => return exit_with(false),

@@ -1,8 +1,116 @@
 //! What Bash and Process do in a sandbox, whatever enforces it.
 
+use std::ffi::OsString;
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+
 use super::common::{Lab, tier};
-use gsv_sandbox::Tier;
+use gsv_sandbox::{GateFiles, Tier};
 use serde_json::json;
+use tempfile::TempDir;
+
+/// A command in the sandbox of a lab, started as a node does; its process has said its number, and waits at the gate.
+struct Gated {
+    supervisor: Child,
+    folder: TempDir,
+}
+
+impl Gated {
+    fn start(wrapper: &[OsString], command: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let [input, output, never] = ["/dev/null", "output", "never"].map(|name| folder.path().join(name));
+        std::fs::write(&output, "").unwrap();
+        let gate = GateFiles { input, output, never };
+        let mut supervisor = Command::new(env!("CARGO_BIN_EXE_gsv-tools-helper"))
+            .arg("__supervise")
+            .arg(folder.path())
+            .args(["/dev/null", "--gated"])
+            .args(wrapper)
+            .args(gate.words())
+            .args(["--", "/bin/sh", "-c", command])
+            .current_dir(std::env::current_dir().unwrap())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Ends with the line: the process has no other use for its standard output.
+        let mut pid = String::new();
+        supervisor.stdout.take().unwrap().read_to_string(&mut pid).unwrap();
+        assert!(pid.trim().parse::<u32>().is_ok(), "{pid}");
+        Self { supervisor, folder }
+    }
+
+    /// Writes `line` at the gate, ends it, and returns what `exit` and the output say.
+    fn end(mut self, line: &str) -> [String; 2] {
+        self.supervisor
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(line.as_bytes())
+            .unwrap();
+        assert!(self.supervisor.wait().unwrap().success());
+        ["exit", "output"].map(|name| std::fs::read_to_string(self.folder.path().join(name)).unwrap())
+    }
+}
+
+fn wrapper() -> (Lab, Vec<OsString>) {
+    let mut wrapper = Vec::new();
+    let lab = Lab::with(|config| wrapper.clone_from(&config.sandbox.as_ref().unwrap().wrapper));
+    (lab, wrapper)
+}
+
+#[test]
+fn sb23_k15_a_command_in_a_sandbox_begins_only_with_the_line_at_its_gate() {
+    let (_lab, wrapper) = wrapper();
+    let command = "echo said; cat; exit 3";
+    assert_eq!(Gated::start(&wrapper, command).end("go\n"), ["code 3\n", "said\n"]);
+    for line in ["", "go", "gone\n", "\n"] {
+        assert_eq!(Gated::start(&wrapper, command).end(line), ["never\n", ""], "{line:?}");
+    }
+}
+
+#[test]
+fn sb23_why_a_sandbox_can_not_be_made_is_said_only_where_the_command_was_to_run() {
+    let (_lab, mut wrapper) = wrapper();
+    *wrapper.last_mut().unwrap() = "/nowhere/plan.json".into();
+    let [exit, output] = Gated::start(&wrapper, "echo ran").end("go\n");
+    assert_eq!(exit, "code 126\n");
+    assert!(
+        output.contains("its plan can't be read") && output.contains("was not run"),
+        "{output}"
+    );
+    assert_eq!(Gated::start(&wrapper, "echo ran").end(""), ["never\n", ""]);
+}
+
+#[test]
+fn sb23_a_program_that_does_not_exist_is_named_behind_the_gate() {
+    let (_lab, wrapper) = wrapper();
+    let folder = tempfile::tempdir().unwrap();
+    let [input, output, never] = ["in", "output", "never"].map(|name| folder.path().join(name));
+    for file in [&input, &output] {
+        std::fs::write(file, "").unwrap();
+    }
+    let gate = GateFiles {
+        input,
+        output: output.clone(),
+        never: never.clone(),
+    };
+    let (program, args) = wrapper.split_first().unwrap();
+    let mut confined = Command::new(program)
+        .args(args)
+        .args(gate.words())
+        .args(["--", "/nowhere/program"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    confined.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    assert_eq!(confined.wait().unwrap().code(), Some(126));
+    let said = std::fs::read_to_string(output).unwrap();
+    assert!(said.contains("/nowhere/program can't be started"), "{said}");
+    assert!(!never.exists());
+}
 
 #[tokio::test]
 async fn sb9_a_command_that_the_sandbox_stops_says_so() {

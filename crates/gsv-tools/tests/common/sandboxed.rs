@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use gsv_sandbox::{Confinement, Disk, Plan, Profile, Program, Report, Request, Tier, environment, prepare, probe};
-use gsv_tools::{Config, Network, Sandbox};
+use gsv_tools::{Config, Network, Sandbox, Supervisor};
 
 fn program() -> Program {
     Program {
@@ -55,7 +55,13 @@ pub fn apply(config: &mut Config, tier: Tier, root: &Path) {
     let confinement = Confinement { plan, ..found.clone() };
     confinement.write(&file).unwrap();
     let program = program();
-    let wrapper: [OsString; 3] = [program.path.into(), program.confine, file.into()];
+    let wrapper: [OsString; 3] = [program.path.clone().into(), program.confine, file.into()];
+    // As in a node: the program that confines a command has the gate.
+    config.supervisor = Supervisor::Program {
+        program: program.path,
+        args: vec!["__supervise".into()],
+        limits: None,
+    };
     config.sandbox = Some(Sandbox {
         may_leave: true,
         level,
