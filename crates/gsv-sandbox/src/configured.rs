@@ -3,13 +3,14 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use crate::bounded::Bounded;
 use crate::git_config::{Named, named};
-use crate::look::{Kind, Look};
+use crate::look::{Kind, Look as _};
 
-/// Files of configuration that one repository includes.
-const INCLUDED: usize = 10;
-/// Worktrees of a repository, and projects in which the files of one are looked for whose git directory is elsewhere.
-const BASES: usize = 20;
+/// Files of configuration that one repository includes, at most.
+const INCLUDED: usize = 100;
+/// Worktrees of a repository, and entries of a folder of hooks, at most.
+const ENTRIES: usize = 5_000;
 
 /// Something that a configuration names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,8 +33,8 @@ impl Target {
     }
 }
 
-/// `git`: the directory of the repository. `projects`: folders in which its files may be. `homes`: of the user.
-pub(crate) fn targets(git: &Path, projects: &[PathBuf], homes: &[PathBuf], look: &dyn Look) -> Vec<Target> {
+/// `git`: the directory of the repository. `trees`: folders with a file `.git` that names it. `homes`: of the user.
+pub(crate) fn targets(git: &Path, trees: &[PathBuf], homes: &[PathBuf], look: &Bounded) -> Vec<Target> {
     let mut files: Vec<PathBuf> = ["config", "config.worktree"].map(|name| git.join(name)).into();
     let own = files.len();
     let mut targets = Vec::new();
@@ -42,16 +43,25 @@ pub(crate) fn targets(git: &Path, projects: &[PathBuf], homes: &[PathBuf], look:
     while let Some(file) = files.get(at).cloned() {
         at += 1;
         let beside = file.parent().unwrap_or(git);
-        for name in look.text(&file).map(|text| named(&text)).unwrap_or_default() {
+        let names_of = look.text(&file).map(|text| {
+            let found = named(&text);
+            if found.is_none() {
+                look.fail(format!("{} names too many paths", file.display()));
+            }
+            found.unwrap_or_default()
+        });
+        for name in names_of.unwrap_or_default() {
             match name {
                 Named::Include(path) => {
                     for file in expanded(&path, homes) {
                         let target = resolved(&beside.join(file), false, look);
                         // A link is read as the file that it leads to, as git does.
-                        if let Target::There(real) = &target
-                            && files.len() < own + INCLUDED
-                        {
+                        if let Target::There(real) = &target {
                             files.push(real.clone());
+                        }
+                        if files.len() > own + INCLUDED {
+                            look.fail(format!("{} includes too many files", git.join("config").display()));
+                            return targets;
                         }
                         targets.push(target);
                     }
@@ -60,24 +70,44 @@ pub(crate) fn targets(git: &Path, projects: &[PathBuf], homes: &[PathBuf], look:
             }
         }
     }
-    let bases = bases_of(git, &names, projects, look);
+    let bases = bases_of(git, &names, trees, look);
     for name in &names {
         let (Named::Hooks(path) | Named::Word(path)) = name else {
             continue;
         };
         let is_folder = matches!(name, Named::Hooks(_));
         for path in expanded(path, homes) {
-            let found = bases.iter().map(|base| resolved(&base.join(&path), is_folder, look));
-            targets.extend(found.filter(|target| match target {
-                // A folder around the repository would end all work in it.
-                Target::There(real) if is_folder => !git.starts_with(real),
-                // A folder may be named for another reason: it is the address of a repository.
-                Target::There(real) => look.kind(real) == Some(Kind::File),
-                Target::Missing { .. } => is_folder,
-            }));
+            for base in &bases {
+                let target = resolved(&base.join(&path), is_folder, look);
+                let counts = match &target {
+                    // A folder around the repository would end all work in it.
+                    Target::There(real) if is_folder => !git.starts_with(real),
+                    // A folder may be named for another reason: it is the address of a repository.
+                    Target::There(real) => look.kind(real) == Some(Kind::File),
+                    // One word may mean anything.
+                    Target::Missing { .. } => is_folder || path.components().count() > 1,
+                };
+                if let (true, true, Target::There(real)) = (counts, is_folder, &target) {
+                    targets.extend(linked_hooks(real, look));
+                }
+                targets.extend(counts.then_some(target));
+            }
         }
     }
     targets
+}
+
+/// What the links in a folder of hooks lead to: git runs it as the hook.
+pub(crate) fn linked_hooks(hooks: &Path, look: &Bounded) -> Vec<Target> {
+    let entries = look.all(hooks, ENTRIES).into_iter();
+    let links = entries.filter(|(_, kind)| *kind == Kind::Link);
+    links.filter_map(|(name, _)| linked(&hooks.join(name), look)).collect()
+}
+
+/// What a link leads to. A folder around the link would end all work in it.
+pub(crate) fn linked(link: &Path, look: &Bounded) -> Option<Target> {
+    let real = look.real(link)?;
+    (!link.starts_with(&real)).then_some(Target::There(real))
 }
 
 /// `~/` and `~user/` as git reads them.
@@ -91,7 +121,7 @@ fn expanded(path: &str, homes: &[PathBuf]) -> Vec<PathBuf> {
     of_user.map(|home| home.join(rest)).collect()
 }
 
-fn resolved(path: &Path, is_folder: bool, look: &dyn Look) -> Target {
+fn resolved(path: &Path, is_folder: bool, look: &Bounded) -> Target {
     if let Some(real) = look.real(path) {
         return Target::There(real);
     }
@@ -120,14 +150,14 @@ fn resolved(path: &Path, is_folder: bool, look: &dyn Look) -> Target {
 }
 
 /// Where the files of a repository may be: what its configuration names is relative to them.
-fn bases_of(git: &Path, names: &[Named], projects: &[PathBuf], look: &dyn Look) -> Vec<PathBuf> {
+fn bases_of(git: &Path, names: &[Named], files: &[PathBuf], look: &Bounded) -> Vec<PathBuf> {
     let places = names.iter().filter_map(|name| match name {
         Named::WorkTree(path) => Some(git.join(path)),
         _ => None,
     });
     let mut bases: Vec<PathBuf> = places.collect();
     let trees = git.join("worktrees");
-    for (name, _) in look.list(&trees, BASES) {
+    for (name, _) in look.all(&trees, ENTRIES) {
         // The file `.git` of the worktree.
         let text = look.text(&trees.join(name).join("gitdir")).unwrap_or_default();
         let file = trees.join(String::from_utf8_lossy(&text).trim());
@@ -135,9 +165,11 @@ fn bases_of(git: &Path, names: &[Named], projects: &[PathBuf], look: &dyn Look) 
     }
     match git.parent().filter(|_| git.ends_with(".git")) {
         Some(above) => bases.push(above.to_owned()),
-        // A file `.git` names it, or it has no files.
-        None => bases.extend(projects.iter().take(BASES).cloned()),
+        None => bases.push(git.to_owned()),
     }
+    bases.extend(files.iter().cloned());
+    bases.sort();
+    bases.dedup();
     bases
 }
 
@@ -145,7 +177,7 @@ fn bases_of(git: &Path, names: &[Named], projects: &[PathBuf], look: &dyn Look) 
 mod tests {
     use super::*;
     use crate::look::fake::Fake;
-    use crate::protect::{is_run_by_git, protected};
+    use crate::protect::{is_run_by_others, protected};
 
     #[test]
     fn sb5_what_the_configuration_of_a_repository_names_is_protected() {
@@ -202,7 +234,8 @@ mod tests {
             &homes,
             Path::new("/ws"),
             &disk,
-        );
+        )
+        .unwrap();
         for path in [
             "/ws/.githooks",
             "/ws/tools/inc.cfg",
@@ -233,7 +266,7 @@ mod tests {
             assert!(found.pinned.contains(&PathBuf::from(path)), "{path}");
         }
         assert!(!found.read_only.contains(&PathBuf::from("/ws/all")));
-        let runs = |path: &str| is_run_by_git(Path::new("/ws"), Path::new(path), &homes, &disk);
+        let runs = |path: &str| is_run_by_others(Path::new("/ws"), Path::new(path), &homes, &disk).unwrap();
         for path in [
             "/ws/.githooks/new",
             "/ws/tools/CLEAN.sh",
@@ -253,7 +286,7 @@ mod tests {
     #[test]
     fn sb5_a_repository_around_the_workspace_is_read_too() {
         let below = Fake::of(&["/r/sub/a/.h/pre-push"]).file("/r/.git/config", "[core]\n hooksPath = sub/a/.h\n");
-        let part = protected(Path::new("/r/sub"), &[], &[], Path::new("/r/sub"), &below);
+        let part = protected(Path::new("/r/sub"), &[], &[], Path::new("/r/sub"), &below).unwrap();
         assert_eq!(part.read_only, [PathBuf::from("/r/sub/a/.h")]);
     }
 }

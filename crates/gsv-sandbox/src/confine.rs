@@ -75,7 +75,7 @@ impl Confinement {
                         &self.plan.homes,
                         &workdir,
                         &Disk,
-                    ),
+                    )?,
                 );
                 if gate.map(Gate::pass).transpose()? == Some(Passed::Closed) {
                     return Ok(0);
@@ -149,7 +149,7 @@ impl Confinement {
                 &self.plan.homes,
                 workdir,
                 &Disk,
-            ))?
+            )?)?
         };
         let sockets = crate::sockets::outside(&covered, &self.plan.writable)?;
         let survey = Survey {
@@ -166,6 +166,13 @@ impl Confinement {
         let check = inside::Check::new(&expected, proxy, gate)?;
         let failed = |error: io::Error| format!("{} can't be started: {error}", bubblewrap.display());
         let files = Files::new().map_err(failed)?;
+        if mounted.arguments.len() > ARGUMENTS {
+            return Err(format!(
+                "{} has {} hooks, settings and sockets that must be kept from commands, more than bubblewrap can mount; start the node with a smaller workspace",
+                self.plan.workspace.display(),
+                mounted.arguments.len() / WORDS_OF_A_MOUNT,
+            ));
+        }
         let mut built = Command::new(bubblewrap);
         built.args(mounted.arguments).args(check.words(&files)).args(command);
         files.start(built).map_err(failed)
@@ -337,6 +344,10 @@ mod none {
 fn restriction(_plan: &Plan) -> Result<none::Restriction, String> {
     Err("Landlock exists only on Linux".into())
 }
+
+/// What bubblewrap takes (9000), with the command's own.
+const ARGUMENTS: usize = 8_900;
+const WORDS_OF_A_MOUNT: usize = 3;
 
 /// The exit status of a command that was not started.
 pub const NOT_STARTED: u8 = 126;

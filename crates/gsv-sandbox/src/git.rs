@@ -6,10 +6,11 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::look::{Kind, Look};
+use crate::bounded::Bounded;
+use crate::look::{Kind, Look as _};
 
-/// Directories of submodules and worktrees in one repository, and how deep the names of submodules go.
-const LINKED: usize = 200;
+/// Directories of submodules and worktrees in one repository, at most, and how deep the names of submodules go.
+const LINKED: usize = 5_000;
 const LINKED_DEPTH: usize = 5;
 
 /// What makes a folder a repository. A command that moved them away would hide the repository from the next search.
@@ -18,21 +19,24 @@ const OF_BARE: [&str; 2] = ["objects", "refs"];
 pub(crate) struct GitDirectories<'a> {
     /// Where commands may write. What is elsewhere needs no protection.
     roots: &'a [PathBuf],
-    look: &'a dyn Look,
+    look: &'a Bounded<'a>,
     /// Each directory, and whether git looks for hooks in it.
     pub(crate) found: BTreeMap<PathBuf, bool>,
     /// Folders that must stay where they are, besides those.
     pub(crate) kept: Vec<PathBuf>,
+    /// Folders with a file `.git`, by the directory that it names.
+    pub(crate) trees: BTreeMap<PathBuf, Vec<PathBuf>>,
     searched: BTreeSet<PathBuf>,
 }
 
 impl<'a> GitDirectories<'a> {
-    pub(crate) fn new(roots: &'a [PathBuf], look: &'a dyn Look) -> Self {
+    pub(crate) fn new(roots: &'a [PathBuf], look: &'a Bounded<'a>) -> Self {
         Self {
             roots,
             look,
             found: BTreeMap::new(),
             kept: Vec::new(),
+            trees: BTreeMap::new(),
             searched: BTreeSet::new(),
         }
     }
@@ -56,6 +60,7 @@ impl<'a> GitDirectories<'a> {
                 let is_git = ["HEAD", "config", "commondir"].map(|name| self.look.kind(&named.join(name)).is_some());
                 if is_git.contains(&true) {
                     self.add(&named);
+                    self.trees.entry(named).or_default().push(folder.to_owned());
                 }
             }
             _ => {}
@@ -131,19 +136,18 @@ impl<'a> GitDirectories<'a> {
                     let inner = folder.join(name);
                     let is_git = is_file(inner.join("HEAD")) || is_file(inner.join("config"));
                     next.push(if is_git { inner.join("modules") } else { inner.clone() });
-                    if is_git && found.len() < LINKED {
+                    if is_git {
                         found.push(inner);
                     }
                 }
             }
-            next.truncate(LINKED);
             level = next;
         }
         found
     }
 
     fn folders(&self, folder: &Path) -> impl Iterator<Item = OsString> + use<> {
-        let inner = self.look.list(folder, LINKED).into_iter();
+        let inner = self.look.all(folder, LINKED).into_iter();
         inner.filter(|(_, kind)| *kind == Kind::Dir).map(|(name, _)| name)
     }
 }
@@ -155,7 +159,8 @@ mod tests {
 
     fn found(disk: &Fake, roots: &[&str], folders: &[&str]) -> Vec<(String, bool)> {
         let roots: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
-        let mut git = GitDirectories::new(&roots, disk);
+        let look = Bounded::new(disk);
+        let mut git = GitDirectories::new(&roots, &look);
         for folder in folders {
             git.search(Path::new(folder));
         }
@@ -188,7 +193,8 @@ mod tests {
             [named("/ws/bare", true), named("/ws/headless", true)]
         );
         let roots = ["/ws".into()];
-        let mut git = GitDirectories::new(&roots, &disk);
+        let look = Bounded::new(&disk);
+        let mut git = GitDirectories::new(&roots, &look);
         git.search(Path::new("/ws/bare"));
         assert_eq!(git.kept, ["/ws/bare/objects", "/ws/bare/refs"].map(PathBuf::from));
     }

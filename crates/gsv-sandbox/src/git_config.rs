@@ -5,7 +5,7 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 /// Names that one configuration gives, at most.
-const VALUES: usize = 300;
+const VALUES: usize = 2_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Named {
@@ -43,7 +43,8 @@ const COMMANDS: [&str; 20] = [
     "update",
 ];
 
-pub(crate) fn named(text: &[u8]) -> Vec<Named> {
+/// `None`: there are too many.
+pub(crate) fn named(text: &[u8]) -> Option<Vec<Named>> {
     let text = String::from_utf8_lossy(text).replace("\r\n", "\n");
     let mut reader = Reader {
         letters: text.trim_start_matches('\u{feff}').chars().peekable(),
@@ -55,12 +56,11 @@ pub(crate) fn named(text: &[u8]) -> Vec<Named> {
             Entry::Section(name) => section = name,
             Entry::Value(key, value) => found.extend(named_by(&section, &key, value)),
         }
-        if found.len() >= VALUES {
-            break;
+        if found.len() > VALUES {
+            return None;
         }
     }
-    found.truncate(VALUES);
-    found
+    Some(found)
 }
 
 fn named_by(section: &str, key: &str, value: String) -> Vec<Named> {
@@ -68,6 +68,8 @@ fn named_by(section: &str, key: &str, value: String) -> Vec<Named> {
         ("core", "hookspath") => vec![Named::Hooks(value)],
         ("core", "worktree") => vec![Named::WorkTree(value)],
         ("include" | "includeif", "path") => vec![Named::Include(value)],
+        // Names of branches, of which there may be thousands.
+        ("branch", "merge" | "remote" | "pushremote" | "rebase") | ("remote", "fetch" | "push") => vec![],
         _ => {
             let is_command =
                 section == "alias" || section == "pager" || COMMANDS.iter().any(|command| key.ends_with(command));
@@ -139,7 +141,13 @@ impl Reader<'_> {
             match letter {
                 '\n' => break,
                 '"' => in_quotes = !in_quotes,
-                '\\' => out.extend(self.letters.next().filter(|next| *next != '\n')),
+                '\\' => match self.letters.next() {
+                    Some('\n') | None => {}
+                    Some('t') => out.push('\t'),
+                    Some('n') => out.push('\n'),
+                    Some('b') => out.push('\u{8}'),
+                    Some(letter) => out.push(letter),
+                },
                 '#' | ';' if !in_quotes => {
                     self.skip_line();
                     break;
@@ -163,7 +171,7 @@ mod tests {
             [remote \"origin\"]\n url = ../other\n fetch = +refs/heads/*:refs/remotes/origin/*\n[user]\n name = Sam Smith\n";
         let word = |text: &str| Named::Word(text.to_owned());
         assert_eq!(
-            named(text),
+            named(text).unwrap(),
             [
                 Named::Hooks(".githooks".to_owned()),
                 Named::WorkTree("../../files".to_owned()),
@@ -177,15 +185,15 @@ mod tests {
                 word("tools/x.sh"),
                 word("--all"),
                 word("../other"),
-                word("+refs/heads/*:refs/remotes/origin/*"),
             ]
         );
-        let hooks = |text: &str| named(text.as_bytes()).contains(&Named::Hooks("a".to_owned()));
+        let hooks = |text: &str| named(text.as_bytes()).unwrap().contains(&Named::Hooks("a".to_owned()));
         for text in [
             "\u{feff}[core]\nhooksPath = a",
             "# a comment \\\n[core]\nhooksPath = a",
             "[core]\nx = y\\\\\nhooksPath = a",
             "[core] ; \\\n\thooksPath=\"a\" # b",
+            "[core]\n hooksPath = \\ta",
             "[core]\r\nbare\r\nhooksPath = \\\r\na\r\n",
         ] {
             assert!(hooks(text), "{text:?}: {:?}", named(text.as_bytes()));
@@ -197,9 +205,10 @@ mod tests {
         ] {
             assert!(!hooks(text), "{text:?}");
         }
-        let branches = "[branch \"b\"]\n remote = origin\n merge = refs/heads/b\n".repeat(100);
+        let branches = "[branch \"b\"]\n remote = origin\n merge = refs/heads/b\n".repeat(10_000);
         assert!(hooks(&format!("{branches}[core]\n hooksPath = a\n")));
-        let many = format!("[alias]\n{}", "a = !x/y\n".repeat(1000));
-        assert_eq!(named(many.as_bytes()).len(), VALUES);
+        let many = |count| format!("[alias]\n{}", "a = !x/y\n".repeat(count));
+        assert_eq!(named(many(VALUES).as_bytes()).map(|found| found.len()), Some(VALUES));
+        assert_eq!(named(many(VALUES + 1).as_bytes()), None);
     }
 }

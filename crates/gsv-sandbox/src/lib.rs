@@ -18,6 +18,7 @@
 
 #[cfg(target_os = "linux")]
 mod attempt;
+mod bounded;
 #[cfg(target_os = "linux")]
 mod bridge;
 mod bubblewrap;
@@ -63,4 +64,4 @@ pub use look::{Disk, Kind, Look};
 pub use plan::{Plan, Refused, Request};
 pub use probe::{Finding, Level, Program, Report, probe};
 pub use profile::{Profile, Tier};
-pub use protect::is_run_by_git;
+pub use protect::is_run_by_others;

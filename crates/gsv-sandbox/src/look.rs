@@ -145,7 +145,11 @@ pub(crate) mod fake {
         }
 
         fn list(&self, dir: &Path, limit: usize) -> Vec<(OsString, Kind)> {
-            let inside = self.entries.iter().filter(|(path, _)| path.parent() == Some(dir));
+            let below = self
+                .entries
+                .range(dir.to_owned()..)
+                .take_while(|(path, _)| path.starts_with(dir));
+            let inside = below.filter(|(path, _)| path.parent() == Some(dir));
             inside
                 .filter_map(|(path, kind)| Some((path.file_name()?.to_owned(), *kind)))
                 .take(limit)

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::configured::{Target, targets};
+use crate::bounded::Bounded;
+use crate::configured::{Target, linked, linked_hooks, targets};
 use crate::git::GitDirectories;
 use crate::look::{Kind, Look};
 
@@ -53,9 +54,12 @@ const IN_GIT: &[&str] = &[
     "gitdir",
 ];
 
-/// Folders that are searched for projects, at most. More are not protected; the documentation says so.
-const FOLDERS: usize = 500;
+/// Folders that are searched for projects, at most, and entries of one of them.
+const FOLDERS: usize = 20_000;
+const ENTRIES: usize = 1_000_000;
 const DEPTH: usize = 2;
+/// A folder with fewer entries is listed, in place of a look at each name.
+const FEW: usize = 100;
 
 /// What bubblewrap mounts over the workspace.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -69,13 +73,17 @@ pub(crate) struct Protected {
 
 /// The protected paths that exist, in the workspace, in folders up to two levels below it, and on the way to `workdir`. `writable`: where
 /// commands may write, besides the workspace.
+///
+/// # Errors
+/// A sentence: there is more than can be looked at, so not all would be protected.
 pub(crate) fn protected(
     workspace: &Path,
     writable: &[PathBuf],
     homes: &[PathBuf],
     workdir: &Path,
     look: &dyn Look,
-) -> Protected {
+) -> Result<Protected, String> {
+    let look = &Bounded::new(look);
     let roots: Vec<PathBuf> = std::iter::once(workspace.to_owned())
         .chain(writable.iter().cloned())
         .collect();
@@ -90,9 +98,10 @@ pub(crate) fn protected(
             found.pin(&roots, folder);
             found.read_only.push(file);
         }
-        for name in NAMES {
-            found.keep(folder.join(name), look);
-        }
+    }
+    let settings = settings(&projects, look);
+    for path in &settings {
+        found.keep(path.clone(), look);
     }
     for folder in &git.kept {
         found.pin(&roots, folder);
@@ -100,14 +109,21 @@ pub(crate) fn protected(
     for (directory, has_hooks) in &git.found {
         found.git_directory(&roots, directory, *has_hooks, look);
     }
-    found.configured(&roots, &all_targets(workspace, &projects, homes, look), look);
+    found.configured(&roots, &all_targets(workspace, &projects, &settings, homes, look), look);
     found.tidy();
-    found
+    look.finish(found).map_err(|problem| too_much(workspace, &problem))
+}
+
+fn too_much(workspace: &Path, problem: &str) -> String {
+    format!(
+        "hooks and settings in {} can't all be protected, because {problem}; remove what is not needed, or start the node with a smaller workspace",
+        workspace.display()
+    )
 }
 
 impl Protected {
     /// `has_hooks`: git looks for hooks in it.
-    fn git_directory(&mut self, roots: &[PathBuf], git: &Path, has_hooks: bool, look: &dyn Look) {
+    fn git_directory(&mut self, roots: &[PathBuf], git: &Path, has_hooks: bool, look: &Bounded) {
         self.pin(roots, git);
         for name in IN_GIT {
             self.keep(git.join(name), look);
@@ -119,7 +135,7 @@ impl Protected {
     }
 
     /// What the configuration of a repository names where commands may write: hooks in another place, further configuration, programs.
-    fn configured(&mut self, roots: &[PathBuf], targets: &[Target], look: &dyn Look) {
+    fn configured(&mut self, roots: &[PathBuf], targets: &[Target], look: &Bounded) {
         for target in targets {
             match target {
                 Target::There(real) => self.guard(roots, real, look),
@@ -135,7 +151,7 @@ impl Protected {
     }
 
     /// Makes what is there read-only and keeps it in its place.
-    fn guard(&mut self, roots: &[PathBuf], real: &Path, look: &dyn Look) {
+    fn guard(&mut self, roots: &[PathBuf], real: &Path, look: &Bounded) {
         if !is_below(roots, real) || !matches!(look.kind(real), Some(Kind::Dir | Kind::File)) {
             return;
         }
@@ -145,8 +161,8 @@ impl Protected {
         self.read_only.push(real.to_owned());
     }
 
-    /// A link is followed by mounts; its target lies in the workspace, where it is protected by its own name, or outside.
-    fn keep(&mut self, path: PathBuf, look: &dyn Look) {
+    /// A link can't be mounted over; what it leads to is one of the targets ([`all_targets`]).
+    fn keep(&mut self, path: PathBuf, look: &Bounded) {
         if matches!(look.kind(&path), Some(Kind::Dir | Kind::File)) {
             self.read_only.push(path);
         }
@@ -180,19 +196,32 @@ fn is_below(roots: &[PathBuf], path: &Path) -> bool {
     roots.iter().any(|root| path.starts_with(root) && path != root)
 }
 
-/// Whether `path`, without links, is something that a repository of the workspace, or one above it, has git run or read as its configuration.
-pub fn is_run_by_git(workspace: &Path, path: &Path, homes: &[PathBuf], look: &dyn Look) -> bool {
+/// Whether `path`, without links, is something that a repository of the workspace, or one above it, has git run or read as its configuration, or
+/// what a link with a protected name leads to.
+///
+/// # Errors
+/// A sentence: there is more than can be looked at.
+pub fn is_run_by_others(workspace: &Path, path: &Path, homes: &[PathBuf], look: &dyn Look) -> Result<bool, String> {
+    let look = &Bounded::new(look);
     let projects = projects(workspace, path.parent().unwrap_or(workspace), look);
     // Some disks take `WATCH` and `watch` for one name.
     let folded = |path: &Path| PathBuf::from(path.to_string_lossy().to_lowercase());
     let path = folded(path);
-    let targets = all_targets(workspace, &projects, homes, look);
-    targets.iter().any(|target| path.starts_with(folded(target.path())))
+    let settings = settings(&projects, look);
+    let targets = all_targets(workspace, &projects, &settings, homes, look);
+    let is_one = targets.iter().any(|target| path.starts_with(folded(target.path())));
+    look.finish(is_one).map_err(|problem| too_much(workspace, &problem))
 }
 
-/// What the configurations of all repositories name that a project, or a folder above the workspace, belongs to. Their git directories may be
-/// where commands can't write, such as that of a worktree.
-fn all_targets(workspace: &Path, projects: &[PathBuf], homes: &[PathBuf], look: &dyn Look) -> Vec<Target> {
+/// What the configurations of all repositories name that a project, or a folder above the workspace, belongs to, and what links in place of
+/// protected files and hooks lead to. The git directories may be where commands can't write, such as that of a worktree.
+fn all_targets(
+    workspace: &Path,
+    projects: &[PathBuf],
+    settings: &[PathBuf],
+    homes: &[PathBuf],
+    look: &Bounded,
+) -> Vec<Target> {
     let everywhere = [PathBuf::from("/")];
     let mut git = GitDirectories::new(&everywhere, look);
     for folder in workspace
@@ -203,28 +232,51 @@ fn all_targets(workspace: &Path, projects: &[PathBuf], homes: &[PathBuf], look: 
     {
         git.search(&folder);
     }
-    git.found
-        .keys()
-        .flat_map(|directory| targets(directory, projects, homes, look))
-        .collect()
+    let linked = |path: PathBuf| {
+        let is_link = look.kind(&path) == Some(Kind::Link);
+        is_link.then(|| linked(&path, look)).flatten()
+    };
+    let mut all = Vec::new();
+    for directory in git.found.keys() {
+        let trees = git.trees.get(directory).map_or(&[][..], Vec::as_slice);
+        all.extend(targets(directory, trees, homes, look));
+        all.extend(linked_hooks(&directory.join("hooks"), look));
+        all.extend(IN_GIT.iter().filter_map(|name| linked(directory.join(name))));
+    }
+    all.extend(settings.iter().cloned().filter_map(linked));
+    all
 }
 
-fn projects(workspace: &Path, workdir: &Path, look: &dyn Look) -> Vec<PathBuf> {
+/// What is there under protected names in the projects.
+fn settings(projects: &[PathBuf], look: &Bounded) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for folder in projects {
+        let entries = look.list(folder, FEW);
+        // Some disks take other letters for the same name, so it is looked at once more where it counts.
+        let is_there =
+            |name: &str| entries.len() == FEW || entries.iter().any(|(entry, _)| entry.eq_ignore_ascii_case(name));
+        let names = NAMES.iter().filter(|name| is_there(name));
+        let paths = names.map(|name| folder.join(name));
+        found.extend(paths.filter(|path| look.kind(path).is_some()));
+    }
+    found
+}
+
+fn projects(workspace: &Path, workdir: &Path, look: &Bounded) -> Vec<PathBuf> {
     let mut folders = vec![workspace.to_owned()];
     let mut level = folders.clone();
     for _ in 0..DEPTH {
         let mut next = Vec::new();
         for folder in &level {
-            let left = FOLDERS.saturating_sub(folders.len());
-            if left == 0 {
-                break;
-            }
-            let inner = look.list(folder, FOLDERS).into_iter();
+            let inner = look.all(folder, ENTRIES).into_iter();
             let inner = inner.filter(|(name, kind)| *kind == Kind::Dir && name != ".git" && name != "node_modules");
-            let inner: Vec<PathBuf> = inner.take(left).map(|(name, _)| folder.join(name)).collect();
-            folders.extend(inner.iter().cloned());
-            next.extend(inner);
+            next.extend(inner.map(|(name, _)| folder.join(name)));
+            if folders.len() + next.len() > FOLDERS {
+                look.fail(format!("it has more than {FOLDERS} folders up to two levels below it"));
+                return folders;
+            }
         }
+        folders.extend(next.iter().cloned());
         level = next;
     }
     let above = workdir.ancestors().take_while(|path| path.starts_with(workspace));
@@ -259,7 +311,7 @@ mod tests {
             "/ws/.git/modules/libs/foo/modules/bar/HEAD",
         ])
         .link("/ws/.bashrc", "/etc/bashrc");
-        let found = protected(Path::new("/ws"), &[], &[], Path::new("/ws/a/b/c/d/src"), &disk);
+        let found = protected(Path::new("/ws"), &[], &[], Path::new("/ws/a/b/c/d/src"), &disk).unwrap();
         let mut names: Vec<String> = found.read_only.iter().map(|path| path.display().to_string()).collect();
         names.sort();
         assert_eq!(
@@ -311,7 +363,7 @@ mod tests {
             "/ws/.claude/plugins/.git/config",
         ])
         .file("/ws/sep/.git", "gitdir: /data/meta");
-        let found = protected(Path::new("/ws"), &["/data".into()], &[], Path::new("/ws"), &disk);
+        let found = protected(Path::new("/ws"), &["/data".into()], &[], Path::new("/ws"), &disk).unwrap();
         let paths = |names: &[&str]| -> Vec<PathBuf> { names.iter().map(PathBuf::from).collect() };
         assert_eq!(
             found.read_only,
@@ -340,12 +392,69 @@ mod tests {
     }
 
     #[test]
-    fn sb5_the_search_for_projects_is_bounded() {
-        let names: Vec<String> = (0..FOLDERS * 2).map(|number| format!("/ws/p{number:04}/x/")).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        assert_eq!(
-            projects(Path::new("/ws"), Path::new("/ws"), &Fake::of(&names)).len(),
-            FOLDERS
+    fn sb5_many_folders_are_searched_and_too_many_are_an_error() {
+        let of = |count: usize| {
+            let names: Vec<String> = (0..count).map(|number| format!("/ws/p{number:05}/")).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let mut disk = Fake::of(&names);
+            disk = disk.file("/ws/z/.git/config", "");
+            protected(Path::new("/ws"), &[], &[], Path::new("/ws"), &disk)
+        };
+        // However many folders a command makes before it.
+        let found = of(4_000).unwrap();
+        assert_eq!(found.read_only, [PathBuf::from("/ws/z/.git/config")]);
+        let problem = of(FOLDERS).unwrap_err();
+        assert!(
+            problem.contains("more than 20000 folders") && problem.contains("smaller workspace"),
+            "{problem}"
         );
+    }
+
+    #[test]
+    fn sb5_what_links_in_place_of_hooks_and_settings_lead_to_is_protected() {
+        let disk = Fake::of(&[
+            "/ws/.git/config",
+            "/ws/githooks/pre-push",
+            "/ws/scripts/pc",
+            "/ws/scripts/rc",
+            "/ws/scripts/clean",
+            "/ws/more.cfg",
+            "/ws/lib/.git/hooks/",
+            "/etc/hook",
+        ])
+        .file("/ws/lib/.git/config", "[core]\n hooksPath = hk\n")
+        .file("/ws/lib/hk/post-merge.txt", "")
+        .link("/ws/lib/hk/post-merge", "/ws/scripts/clean")
+        .link("/ws/.git/hooks", "/ws/githooks")
+        .link("/ws/.git/config.worktree", "/ws/more.cfg")
+        .link("/ws/lib/.git/hooks/pre-commit", "/ws/scripts/pc")
+        .link("/ws/lib/.git/hooks/post-commit", "/etc/hook")
+        .link("/ws/.envrc", "/ws/scripts/rc")
+        .link("/ws/.vscode", "/ws");
+        let found = protected(Path::new("/ws"), &[], &[], Path::new("/ws"), &disk).unwrap();
+        for path in [
+            "githooks",
+            "scripts/pc",
+            "scripts/rc",
+            "scripts/clean",
+            "more.cfg",
+            "lib/.git/hooks",
+            "lib/hk",
+        ] {
+            let path = Path::new("/ws").join(path);
+            assert!(
+                found.read_only.contains(&path),
+                "{}: {:?}",
+                path.display(),
+                found.read_only
+            );
+        }
+        assert!(
+            !found.read_only.contains(&PathBuf::from("/ws")) && !found.read_only.contains(&PathBuf::from("/etc/hook"))
+        );
+        assert!(found.pinned.contains(&PathBuf::from("/ws/scripts")));
+        let runs = |path: &str| is_run_by_others(Path::new("/ws"), Path::new(path), &[], &disk).unwrap();
+        assert!(runs("/ws/githooks/new") && runs("/ws/scripts/pc") && runs("/ws/scripts/rc"));
+        assert!(!runs("/ws/scripts/other"));
     }
 }

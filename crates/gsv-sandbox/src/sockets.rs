@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::relative::listed;
 
 /// Sockets that are masked, at most.
-const SOCKETS: usize = 1000;
+const SOCKETS: usize = 1_000;
 /// Entries of writable folders that are looked at, at most.
 const ENTRIES: usize = 500_000;
 
@@ -17,8 +17,8 @@ const ENTRIES: usize = 500_000;
 /// program has a socket in a writable folder, all sockets in that folder are taken for sockets of other programs.
 ///
 /// # Errors
-/// A sentence: such a socket is not at its place, and the folder is too large to look for it; or a program has left the folder of a socket
-/// that it bound by a relative path.
+/// A sentence: such a socket is not at its place, and the folder is too large to look for it; a program has left the folder of a socket that it
+/// bound by a relative path; or there are too many.
 pub(crate) fn outside(covered: &[PathBuf], writable: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     let listing = std::fs::read("/proc/net/unix").unwrap_or_default();
     let (absolute, mut relative): (Vec<_>, Vec<_>) =
@@ -65,7 +65,13 @@ fn among(
     }
     found.sort();
     found.dedup();
-    found.truncate(SOCKETS);
+    if found.len() > SOCKETS {
+        return Err(format!(
+            "there are {} sockets that other programs may have, {} among them, and at most {SOCKETS} can be masked; remove what is not needed",
+            found.len(),
+            found.last().map(|last| last.display().to_string()).unwrap_or_default(),
+        ));
+    }
     Ok(found)
 }
 
@@ -129,6 +135,14 @@ mod tests {
         std::fs::remove_file(run.join("s")).unwrap();
         let _own = std::os::unix::net::UnixListener::bind(run.join("s")).unwrap();
         assert_eq!(found(ENTRIES), Ok(vec![moved.join("s"), run.join("s")]));
+        for number in 0..SOCKETS {
+            drop(std::os::unix::net::UnixListener::bind(root.join(format!("a{number}"))).unwrap());
+        }
+        let problem = found(ENTRIES).unwrap_err();
+        assert!(
+            problem.contains("1002 sockets") && problem.contains("run/s among"),
+            "{problem}"
+        );
         // Nothing of another program is here, so the command's own sockets are not masked.
         assert_eq!(among(std::iter::once("/none/s".into()), &[], all, ENTRIES), Ok(vec![]));
     }

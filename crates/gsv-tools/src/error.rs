@@ -31,9 +31,9 @@ pub enum ToolError {
     )]
     ThroughLink { path: String, real: String },
     #[error(
-        "{path} is a file that git runs or reads as its configuration: a setting of git names it. Ask the user to change it, or make the change with a command outside the sandbox, which they are asked about"
+        "{path} is a file that other programs run or read as settings: a setting of git names it, or a link in the place of a hook or of settings leads to it. Ask the user to change it, or make the change with a command outside the sandbox, which they are asked about"
     )]
-    RunByGit { path: String },
+    RunByOthers { path: String },
     #[error("there is no {path}; list the files with Glob")]
     NotFound { path: String },
     #[error("{path} is {kind}, not a regular file; name a regular file")]
@@ -104,7 +104,7 @@ impl ToolError {
             Self::OutsideWorkspace { .. } | Self::PrivateFolder { .. } | Self::ManyNames { .. } => {
                 &errors::PATH_OUTSIDE_WORKSPACE
             }
-            Self::InvalidPath { .. } | Self::ThroughLink { .. } | Self::RunByGit { .. } => &errors::PATH_INVALID,
+            Self::InvalidPath { .. } | Self::ThroughLink { .. } | Self::RunByOthers { .. } => &errors::PATH_INVALID,
             Self::NotFound { .. } => &errors::PATH_NOT_FOUND,
             Self::NotAFile { .. } | Self::NotADirectory { .. } => &errors::PATH_NOT_A_FILE,
             Self::Binary { .. } => &errors::FILE_BINARY,

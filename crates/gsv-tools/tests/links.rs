@@ -41,12 +41,18 @@ async fn sb5_file_tools_do_not_change_what_a_git_configuration_names() {
         lab.put(path, "own");
     }
     symlink("../githooks", lab.ws("tools/g")).unwrap();
+    // A hook that is a link, as many projects have it.
+    std::fs::create_dir_all(lab.ws("linked/.git/hooks")).unwrap();
+    lab.put("linked/.git/config", "");
+    symlink("../../check.sh", lab.ws("linked/.git/hooks/pre-commit")).unwrap();
+    lab.put("linked/check.sh", "own");
     for path in [
         "githooks/pre-commit",
         "tools/watch",
         "more.cfg",
         "tools/g/pre-commit",
         "./githooks//pre-commit",
+        "linked/check.sh",
     ] {
         for (tool, args) in calls(path) {
             let error = lab.call(tool, args).await.unwrap_err();

@@ -210,6 +210,24 @@ pub(crate) fn protects_configured(tier: Tier) {
         scene.fails(tier, script);
     }
     assert!(!ws.join("sub/later/pre-commit").exists());
+    // Hooks and settings that are links.
+    for (link, to, real) in [
+        ("lib/.git/hooks/pre-commit", "../../../scripts/check", "scripts/check"),
+        ("sub/.envrc", "../scripts/rc", "scripts/rc"),
+    ] {
+        std::fs::create_dir_all(ws.join(link).parent().unwrap()).unwrap();
+        std::fs::create_dir_all(ws.join("scripts")).unwrap();
+        std::fs::write(ws.join(real), "own").unwrap();
+        std::os::unix::fs::symlink(to, ws.join(link)).unwrap();
+        scene.fails(tier, &format!("echo x >{real}"));
+        scene.fails(tier, &format!("echo x >{link}"));
+        assert_eq!(std::fs::read_to_string(ws.join(real)).unwrap(), "own");
+    }
+    scene.fails(tier, "rm lib/.git/hooks/pre-commit");
+    scene.fails(tier, "mv scripts moved");
+    // However many folders come before a project.
+    scene.works(tier, "for n in $(seq 3000); do echo a$n; done | xargs mkdir");
+    scene.fails(tier, "echo x >sub/.git/hooks/pre-push || echo x >>sub/.git/config");
     // The rest of the folders is content.
     scene.works(
         tier,

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, PathBuf};
 
-use gsv_sandbox::{Disk, is_run_by_git};
+use gsv_sandbox::{Disk, is_run_by_others};
 use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -171,12 +171,16 @@ impl Beneath {
         let path = self.target(rel, spot).path;
         let root = path_now(&self.root).filter(|_| self.scope == Scope::Workspace);
         let workspace = root.unwrap_or_else(|| self.workspace.clone());
-        if !path.starts_with(&workspace) || !is_run_by_git(&workspace, &path, &self.homes, &Disk) {
+        if !path.starts_with(&workspace) {
             return Ok(());
         }
-        Err(ToolError::RunByGit {
-            path: quote(&self.show(rel)),
-        })
+        match is_run_by_others(&workspace, &path, &self.homes, &Disk) {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(ToolError::RunByOthers {
+                path: quote(&self.show(rel)),
+            }),
+            Err(problem) => Err(ToolError::Failed(problem)),
+        }
     }
 
     /// Gives a name back what it had, when it still is as it was `seen`. Links are not followed, also not in the folders of its path.
