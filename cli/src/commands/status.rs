@@ -5,7 +5,7 @@ use std::time::Duration;
 use gsv_protocol::NoParams;
 use gsv_protocol::methods::{ApprovalList, NodesList, SessionStats, SessionsList, UsageGet};
 use gsv_protocol::types::{
-    ApprovalEntry, ApprovalListParams, CronUpcomingResult, NodeEntry, SessionEntry, SessionStatsParams,
+    ApprovalEntry, ApprovalListParams, CronUpcomingResult, NodeEntry, PolicyMode, SessionEntry, SessionStatsParams,
     SessionsListParams, StopState, UsageGetParams,
 };
 use serde_json::{Value, json};
@@ -199,9 +199,15 @@ async fn state_of(client: &Client, session: &SessionEntry, is_recent: bool) -> O
     let counters = client.call::<SessionStats>(params).await.ok()?;
     let state = is_recent.then(|| run_state(&counters).to_owned());
     let waiting = (counters.queue_size > 0).then(|| format!("{} waiting", counters.queue_size));
-    let mode = own_mode(counters.mode, counters.mode_until, now_ms());
+    let mode = mode_words(counters.mode, counters.mode_until, now_ms());
     let words: Vec<String> = [state, waiting, mode].into_iter().flatten().collect();
     (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// `mode full until 14:05`: the conversation's own mode, while it holds.
+fn mode_words(mode: Option<PolicyMode>, until: Option<u64>, now: u64) -> Option<String> {
+    let mode = own_mode(mode, until, now)?;
+    Some(until.map_or_else(|| mode.clone(), |until| format!("{mode} until {}", clock(until))))
 }
 
 impl Report {
