@@ -274,7 +274,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "b89b51aa4cfc8ddf";
+export const PROTOCOL_FINGERPRINT = "44cd134f9a51a164";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

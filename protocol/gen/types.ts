@@ -3891,6 +3891,9 @@ export type SessionEntry = {
   lastActiveAt: number;
   /** At most 256 characters. */
   label?: string;
+  mode?: PolicyMode;
+  /** Epoch ms. */
+  modeUntil?: number;
 };
 
 /** Payload of the `session` event. */

@@ -57,13 +57,13 @@ export const approvalsFeature: FeatureDefinition<
   name: "approvals",
   migrations: APPROVAL_MIGRATIONS,
   create(ports) {
-    const { arm, audit, background, config, connections, now } = ports;
+    const { arm, audit, background, config, connections, now, sessions } = ports;
     const store = new ApprovalStore(ports.database);
     const grants = new GrantStore(ports.database);
     const events = new EventQuestions(store, ports);
     const record = (entry: Parameters<typeof audit.append>[0]): void => background("audit", audit.append(entry));
 
-    function report({ sessionKey, agentId, revision, waiting, ended }: ApprovalReport): void {
+    function report({ sessionKey, agentId, revision, waiting, ended, conversation }: ApprovalReport): void {
       const rows = ended.map(({ code, outcome, by, again, choice, at }) => ({
         code,
         outcome,
@@ -98,6 +98,10 @@ export const approvalsFeature: FeatureDefinition<
         },
       );
       if (changes === undefined) return;
+      if (conversation !== undefined) {
+        const { sessionId: _id, ...mode } = conversation;
+        sessions.setMode(sessionKey, mode);
+      }
       for (const grant of made) background("answering what a grant covers", answerCovered(grant));
       const actor = `session:${sessionKey}`;
       for (const entry of changes.asked) {
