@@ -1,7 +1,7 @@
 /** What the built program prints about rules, grants, modes and later commands, and the words that answer a question at the prompt. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { type FakeModel, Machine, type NodeProcess, until, withModel } from "./support.ts";
+import { DEFAULT_SESSION, type FakeModel, Machine, type NodeProcess, until, withModel } from "./support.ts";
 import { noTerminal, Terminal } from "./terminal.ts";
 
 interface Grants {
@@ -57,8 +57,21 @@ describe("texts of the command line about what is allowed", () => {
     const { settings } = JSON.parse(await machine.ok("session", "get", "--json")) as { settings: { modeUntil: number } };
     const shown = async (): Promise<string | undefined> => /mode full until (\d\d:\d\d)/.exec(await row())?.[1];
     assert.equal(await until("the status shows the mode", shown), new Date(settings.modeUntil).toTimeString().slice(0, 5));
+    // The list of sessions has it, so that no session is asked.
+    const { sessions } = JSON.parse(await machine.ok("status", "--json")) as {
+      sessions: { sessionKey: string; mode?: string; modeUntil?: number }[];
+    };
+    assert.deepEqual(
+      sessions.map(({ sessionKey, mode, modeUntil }) => [sessionKey, mode, modeUntil]),
+      [[DEFAULT_SESSION, "full", settings.modeUntil]],
+    );
     await machine.ok("chat", "/mode default");
     await until("the status shows no mode", async () => !/mode/.test(await row()));
+    // A reset ends mode full.
+    await machine.ok("chat", "/mode full");
+    await until("the status shows the mode again", shown);
+    await machine.ok("session", "reset");
+    await until("the status shows no mode after the reset", async () => !/mode/.test(await row()));
   });
 
   it("[GR1] `gsv approval grants` lists the rules that allow, with their ids and how to remove each", async () => {
@@ -80,7 +93,7 @@ describe("texts of the command line about what is allowed", () => {
     await machine.ok("config", "unset", "toolApproval.rules");
   });
 
-  it("[AP12] [GR1] at the prompt, `s` allows calls like it in the conversation", { skip: noTerminal }, async () => {
+  it("[AP12] [GR1] [GR7] at the prompt, `s` allows calls like it in the conversation, until its reset", { skip: noTerminal }, async () => {
     await machine.ok("config", "set", "toolApproval", JSON.stringify({ mode: "ask" }));
     fake.enqueue({ toolCalls: uses("Bash", { command: "touch one.txt" }) }, { text: "The first is made." });
     terminal = new Terminal(machine, "chat", "--session", "agent:main:cli:dm:prompt");
@@ -98,7 +111,9 @@ describe("texts of the command line about what is allowed", () => {
     assert.equal(terminal.printed.split("y or n?").length, 2, terminal.printed);
     const [grant, ...others] = await grants();
     assert.deepEqual([grant?.sessionKey, others], ["agent:main:cli:dm:prompt", []]);
-    await machine.ok("approval", "revoke", grant?.id ?? "");
+    // [GR7] It ends with the conversation.
+    await machine.ok("session", "reset", "agent:main:cli:dm:prompt");
+    await until("the grant is listed no more", async () => (await grants()).length === 0);
   });
 
   it("[AP12] [GR1] at the prompt, `allow CODE for 8h` allows calls like it for this time", { skip: noTerminal }, async () => {

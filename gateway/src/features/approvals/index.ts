@@ -99,7 +99,9 @@ export const approvalsFeature: FeatureDefinition<
       );
       if (changes === undefined) return;
       if (conversation !== undefined) {
-        const { sessionId: _id, ...mode } = conversation;
+        const { sessionId, ...mode } = conversation;
+        // Also one that this report has made: the reset came after the answer.
+        grants.endOthers(sessionKey, sessionId, now());
         sessions.setMode(sessionKey, mode);
       }
       for (const grant of made) background("answering what a grant covers", answerCovered(grant));

@@ -119,6 +119,21 @@ describe("[GR5] a grant", () => {
     expect((await entries("approval.revoke"))[0]).toMatchObject({ target: own, decision: "allowed" });
     expect((await peer.refused("approval.revoke", { id: "nothing" })).reason).toBe("approval.grant_not_found");
   });
+  test("[GR7] for a conversation ends with it, also when the answer is reported after the reset", async () => {
+    const key = newKey();
+    const [one, two] = [{ conversation: { sessionId: "s1" } }, { conversation: { sessionId: "s2" } }];
+    await report(key, 1, [question("RTWXA"), question("RTWXC"), question("RTWXD")], [], one);
+    await report(key, 2, [question("RTWXD")], [allowed("RTWXA", "session"), allowed("RTWXC", "8h")], one);
+    const [own, wide] = [(await made("RTWXA"))?.id ?? "", (await made("RTWXC"))?.id ?? ""];
+    expect(await held(key)).toEqual(expect.arrayContaining([own, wide]));
+    const before = (await port().runContext(key, undefined))?.version;
+    await report(key, 3, [], [allowed("RTWXD", "session")], two);
+    expect([await made("RTWXA"), await made("RTWXD"), (await made("RTWXC"))?.id]).toEqual([undefined, undefined, wide]);
+    expect((await port().runContext(key, before))?.version).not.toBe(before);
+    expect(await held(key)).not.toContain(own);
+    expect(await port().useGrants(key, [own])).toEqual([]);
+    expect(await peer.ok("approval.revoke", { id: own })).toEqual({ ok: true, revoked: false });
+  });
   test("[AP11] machines and read-only clients neither list nor revoke", async () => {
     const readOnly = await client((await token("client-ro")).token);
     const machine = await node("lap");
