@@ -436,7 +436,7 @@ export type ApprovalResolveResult = {
 
 /** Parameters of `approval.revoke`. */
 export type ApprovalRevokeParams = {
-  /** At most 32 characters. */
+  /** At most 128 characters. */
   id: string;
 };
 

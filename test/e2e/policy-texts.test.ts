@@ -74,7 +74,7 @@ describe("texts of the command line about what is allowed", () => {
     await until("the status shows no mode after the reset", async () => !/mode/.test(await row()));
   });
 
-  it("[GR1] `gsv approval grants` lists the rules that allow, with their ids and how to remove each", async () => {
+  it("[GR1] [GR8] `gsv approval grants` lists the rules that allow, with their ids and how to remove each", async () => {
     const rules = [
       { id: "status", tool: "*__Bash", decision: "allow", when: [{ path: "command", op: "equals", value: ["git", "status"] }] },
       { id: "no-rm", tool: "*__Bash", decision: "deny", when: [{ path: "command", op: "startsWith", value: ["rm"] }] },
@@ -86,10 +86,29 @@ describe("texts of the command line about what is allowed", () => {
     assert.match(listed, /^rule status, until you remove it\n {2}\{"tool":"\*__Bash",.*"git","status".*$/m);
     assert.doesNotMatch(listed, /no-rm/);
     const remove = /Remove it with `gsv ([^`]+)`/.exec(listed)?.[1] ?? assert.fail(listed);
-    await machine.ok(...remove.split(" "));
+    assert.equal(remove, "approval revoke rule:status");
+    assert.match(await both(...remove.split(" ")), /rule:status is removed/);
+    const again = await machine.gsv(remove.split(" "));
+    assert.equal(again.code, 1);
+    assert.match(again.stderr, /There is no rule with this id\..*\n.*`gsv approval grants`/);
+    assert.match(await machine.ok("audit"), /config\.unset +toolApproval\.rules\.0 /);
     const left = await both("approval", "grants");
     assert.ok(!/rule status/.test(left) && /^rule reads/m.test(left), left);
     assert.match(await machine.ok("config", "get", "toolApproval.rules"), /no-rm/);
+    await machine.ok("config", "unset", "toolApproval.rules");
+  });
+
+  it("[CF4] [PO6] `gsv config set` names the place of a mistake in JSON, and says which paths a rule is not compared with", async () => {
+    const set = (value: string) => machine.gsv(["config", "set", "toolApproval.rules", value]);
+    const wrong = await set('[{"id": "a", "tool": "*__Read", "decision": "deny",}]');
+    assert.equal(wrong.code, 2);
+    assert.match(wrong.stderr, /^error: The value is not valid JSON: trailing comma at line 1 column \d+\. \[config\.invalid\]$/m);
+    const rule = { id: "a", tool: "*__Read", decision: "deny", when: [{ path: "path", op: "startsWith", value: "/srv/" }] };
+    const stored = await set(JSON.stringify([rule]));
+    assert.equal(stored.code, 0);
+    assert.match(stored.stderr, /rules\[0\]: its path is not compared with relative paths of a call\. .*add a rule/);
+    const relative = { ...rule, id: "b", when: [{ path: "path", op: "startsWith", value: "srv/" }] };
+    assert.doesNotMatch((await set(JSON.stringify([rule, relative]))).stderr, /compared/);
     await machine.ok("config", "unset", "toolApproval.rules");
   });
 

@@ -747,7 +747,7 @@ pub struct ApprovalResolveResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalRevokeParams {
-    /// At most 32 characters.
+    /// At most 128 characters.
     pub id: String,
 }
 

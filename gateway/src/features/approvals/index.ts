@@ -27,7 +27,7 @@ import type { SessionsPort } from "../../ports/sessions.ts";
 import { covers } from "../../policy/grants.ts";
 import { EventQuestions, isEventKey } from "./event-questions.ts";
 import { GrantStore } from "./grant-store.ts";
-import { allowingRules, choiceOf, choicesOf, grantNow, shownGrant } from "./granting.ts";
+import { allowingRules, choiceOf, choicesOf, grantNow, removeRule, ruleNamed, shownGrant } from "./granting.ts";
 import { APPROVAL_MIGRATIONS } from "./migrations.ts";
 import { ApprovalStore, type Asked } from "./store.ts";
 
@@ -243,7 +243,15 @@ export const approvalsFeature: FeatureDefinition<
           return result;
         },
         "approval.grants": () => succeed({ grants: grants.list(now()).map(shownGrant), rules: allowingRules(config.effective()) }),
-        "approval.revoke": (_caller, { id }) => {
+        "approval.revoke": ({ connection: { principal } }, { id }) => {
+          const rule = ruleNamed(id);
+          if (rule !== undefined) {
+            const removed = removeRule(config, rule);
+            if (!removed.ok) return removed;
+            for (const target of removed.value)
+              record({ actor: actorOf(principal), origin: principal.mode, action: "config.unset", target, decision: "allowed" });
+            return succeed({ ok: true as const, revoked: true });
+          }
           const revoked = grants.revoke(id, now());
           return revoked === undefined ? fail("approval.grant_not_found") : succeed({ ok: true as const, revoked });
         },
