@@ -37,6 +37,46 @@ fn config_values_are_json_first_and_strings_else() {
 }
 
 #[test]
+fn cf4_a_mistake_in_json_is_named_with_its_place_when_the_setting_takes_no_text() {
+    for (typed, mistake) in [
+        ("[{\"id\": \"a\",}]", "trailing comma at line 1 column 13"),
+        ("[{\"id\": \"a\"", "the text ends inside an object at line 1 column 11"),
+        ("{\n  \"a\": b\n}", "expected value at line 2 column 8"),
+    ] {
+        let args = ["config", "set", "toolApproval.rules", typed];
+        let run = refused(
+            &args,
+            "config.set",
+            511,
+            "config.invalid",
+            "toolApproval.rules is a list.",
+        )
+        .failed(2);
+        let wanted = format!("error: The value is not valid JSON: {mistake}. [");
+        assert!(run.stderr.contains(&wanted), "{}", run.stderr);
+    }
+    // Another reason than the JSON, and a text that only looks like JSON.
+    let run = refused(
+        &["config", "set", "model.id", "[1]"],
+        "config.set",
+        511,
+        "config.invalid",
+        "It is a text.",
+    )
+    .failed(2);
+    assert!(run.stderr.contains("It is a text."), "{}", run.stderr);
+    let sent = json!({"path": "systemPrompt", "value": "[Be brief"});
+    let ok = json!({"ok": true, "path": "systemPrompt"});
+    asked(
+        &["config", "set", "systemPrompt", "[Be brief"],
+        "config.set",
+        &sent,
+        &ok,
+    )
+    .ok();
+}
+
+#[test]
 fn f39_a_setting_of_the_command_line_names_the_command_that_has_it() {
     for (args, next) in [
         (

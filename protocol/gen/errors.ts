@@ -104,7 +104,7 @@ export const ERRORS = {
     http: 404,
     exit: 1,
     text: "There is no grant with this id.",
-    hint: "List your grants: `gsv approval grants`.",
+    hint: "List what you have allowed: `gsv approval grants`.",
   },
   "approval.not_found": {
     code: 614,

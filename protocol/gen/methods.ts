@@ -274,7 +274,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "b89b51aa4cfc8ddf";
+export const PROTOCOL_FINGERPRINT = "57d635aeae7271bb";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -417,7 +417,7 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Ends what you have allowed for a time, at once: the next such call asks again. */
+  /** Ends what you have allowed, at once: the next such call is decided without it. */
   "approval.revoke": {
     params: "ApprovalRevokeParams",
     result: "ApprovalRevokeResult",

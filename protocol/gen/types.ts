@@ -436,7 +436,7 @@ export type ApprovalResolveResult = {
 
 /** Parameters of `approval.revoke`. */
 export type ApprovalRevokeParams = {
-  /** At most 32 characters. */
+  /** At most 128 characters. */
   id: string;
 };
 
@@ -3891,6 +3891,9 @@ export type SessionEntry = {
   lastActiveAt: number;
   /** At most 256 characters. */
   label?: string;
+  mode?: PolicyMode;
+  /** Epoch ms. */
+  modeUntil?: number;
 };
 
 /** Payload of the `session` event. */

@@ -135,8 +135,11 @@ method("approval.grants", {
   idempotent: true,
 });
 method("approval.revoke", {
-  doc: "Ends what you have allowed for a time, at once: the next such call asks again.",
-  params: { id: t.string(32, { minLength: 1 }) },
+  doc: "Ends what you have allowed, at once: the next such call is decided without it.",
+  params: {
+    /** Of a grant; or `rule:ID`, a rule that allows, which is removed from the configuration. */
+    id: t.string(128, { minLength: 1 }),
+  },
   result: {
     ok: t.literal(true),
     /** False: it did not hold any more. */

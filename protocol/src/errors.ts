@@ -457,7 +457,7 @@ row(
   "approval.grant_not_found",
   { code: 617, blame: "caller", http: 404, exit: 1 },
   "There is no grant with this id.",
-  "List your grants: `gsv approval grants`.",
+  "List what you have allowed: `gsv approval grants`.",
 );
 row(
   "undo.nothing",

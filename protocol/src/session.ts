@@ -62,6 +62,9 @@ export const SessionEntry = struct("SessionEntry", "A session in the list.", {
   createdAt: t.time(),
   lastActiveAt: t.time(),
   label: t.optional(t.string(256)),
+  /** The conversation's own mode, while it holds. Absent: as configured. */
+  mode: t.optional(PolicyMode),
+  modeUntil: t.optional(t.time()),
 });
 const key = { sessionKey: SessionKey };
 const read = {

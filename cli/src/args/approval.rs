@@ -22,11 +22,11 @@ pub enum ApprovalCommand {
         /// Words to the agent, such as what to do instead
         word: Vec<String>,
     },
-    /// List what you have allowed for a time
+    /// List what you have allowed for a time, and the rules that allow
     Grants,
-    /// End what you have allowed for a time, at once
+    /// End what you have allowed for a time, or by a rule, at once
     Revoke {
-        /// Id of the grant, as `gsv approval grants` shows it
+        /// Id of a grant, or `rule:ID` of a rule, as `gsv approval grants` shows it
         id: String,
     },
 }

@@ -1,5 +1,7 @@
 //! `gsv approval`: lists and answers the questions that wait for your word, and ends what was allowed for a time.
 
+use std::path::Path;
+
 use gsv_protocol::NoParams;
 use gsv_protocol::methods::{ApprovalGrants, ApprovalList, ApprovalResolve, ApprovalRevoke};
 use gsv_protocol::types::{
@@ -13,6 +15,7 @@ use crate::ask;
 use crate::chat::decision::Decision;
 use crate::clean::visible;
 use crate::exit::{Failure, Outcome};
+use crate::paths;
 use crate::units::now_ms;
 
 pub async fn run(context: &Context, command: ApprovalCommand) -> Outcome {
@@ -67,20 +70,20 @@ pub async fn run(context: &Context, command: ApprovalCommand) -> Outcome {
                     out.line(&format!("rule {}, until you remove it", visible(&rule.id)));
                     out.line(&format!("  {}", visible(&rule.text)));
                     out.aside(&format!(
-                        "Remove it with `gsv config unset {}`.",
-                        visible(&rule.setting)
+                        "Remove it with `gsv approval revoke {}`.",
+                        rule_name(&rule.id)
                     ));
-                }
-                if rules.len() > 1 {
-                    out.aside("Then list again before you remove another one: the places of the others have changed.");
                 }
             });
             shown.await
         }
         ApprovalCommand::Revoke { id } => {
             let name = visible(&id);
+            let is_rule = id.starts_with(RULE);
             let revoked = context.change::<ApprovalRevoke>(ApprovalRevokeParams { id }, |result| {
-                if result.revoked {
+                if is_rule {
+                    format!("{name} is removed; what it allowed is decided by your other rules and the mode")
+                } else if result.revoked {
                     format!("{name} is revoked; the next such call asks again")
                 } else {
                     format!("{name} did not hold any more")
@@ -89,6 +92,13 @@ pub async fn run(context: &Context, command: ApprovalCommand) -> Outcome {
             revoked.await
         }
     }
+}
+
+/// Begins the name of a rule in `gsv approval revoke`.
+const RULE: &str = "rule:";
+/// As it can be pasted into a shell.
+fn rule_name(id: &str) -> String {
+    paths::shell(Path::new(&visible(&format!("{RULE}{id}"))))
 }
 
 /// With a time or `--always`: only what the question offers, bound to what was shown.

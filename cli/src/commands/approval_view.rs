@@ -198,9 +198,10 @@ pub fn granted(grant: &ApprovalGrant, now: u64) -> Vec<String> {
     vec![
         format!("{}  {}{place}", visible(&grant.id), visible(&grant.text)),
         format!(
-            "  {} left; used {} times{last}; allowed by {} ({})",
+            "  {} left; used {} time{}{last}; allowed by {} ({})",
             duration(grant.expires_at.saturating_sub(now)),
             grant.uses,
+            if grant.uses == 1 { "" } else { "s" },
             visible(&grant.by),
             visible(&grant.code)
         ),

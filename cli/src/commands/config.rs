@@ -23,6 +23,26 @@ fn if_local(failure: Failure, verb: &str, path: &str) -> Failure {
     Failure { next, ..failure }
 }
 
+/// What is wrong with a text that begins as JSON. A setting that takes any text may begin so, too.
+fn json_mistake(text: &str) -> Option<String> {
+    let begins_as_json = text.trim_start().starts_with(['{', '[', '"']);
+    let error = serde_json::from_str::<Value>(text).err().filter(|_| begins_as_json)?;
+    Some(error.to_string().replace("EOF while parsing", "the text ends inside"))
+}
+
+/// The gateway has refused the value as a text, so it was meant as JSON: the mistake is in there.
+fn in_json(failure: Failure, mistake: Option<String>) -> Failure {
+    let is_invalid = failure.reason.as_deref() == Some(errors::CONFIG_INVALID.reason);
+    match mistake.filter(|_| is_invalid) {
+        Some(mistake) => Failure {
+            message: format!("The value is not valid JSON: {mistake}."),
+            next: "Correct the value there, and set it again.".to_owned(),
+            ..failure
+        },
+        None => failure,
+    }
+}
+
 pub async fn run(context: &Context, command: ConfigCommand) -> Outcome {
     let out = context.out;
     match command {
@@ -53,6 +73,7 @@ pub async fn run(context: &Context, command: ConfigCommand) -> Outcome {
         ConfigCommand::Edit => config_edit::run(context).await?,
         ConfigCommand::Set { path, value } => {
             let text = context.value_or_stdin("gsv config set", &path, value)?;
+            let mistake = json_mistake(&text);
             let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
             let asked = path.clone();
             let set = context.change::<ConfigSet>(ConfigSetParams { path, value }, |result| {
@@ -61,7 +82,8 @@ pub async fn run(context: &Context, command: ConfigCommand) -> Outcome {
                 }
                 format!("{} is set", one_line(&result.path, 200))
             });
-            set.await.map_err(|failure| if_local(failure, "set", &asked))?;
+            set.await
+                .map_err(|failure| if_local(in_json(failure, mistake), "set", &asked))?;
         }
         ConfigCommand::Unset { path } => {
             let asked = path.clone();

@@ -119,6 +119,8 @@ mod tests {
             created_at: 1,
             last_active_at: 2,
             label: label.map(str::to_owned),
+            mode: None,
+            mode_until: None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use gsv_protocol::NoParams;
 use gsv_protocol::methods::{ApprovalList, NodesList, SessionStats, SessionsList, UsageGet};
 use gsv_protocol::types::{
-    ApprovalEntry, ApprovalListParams, CronUpcomingResult, NodeEntry, SessionEntry, SessionStatsParams,
+    ApprovalEntry, ApprovalListParams, CronUpcomingResult, NodeEntry, PolicyMode, SessionEntry, SessionStatsParams,
     SessionsListParams, StopState, UsageGetParams,
 };
 use serde_json::{Value, json};
@@ -37,10 +37,8 @@ use crate::table::Table;
 use crate::units::{ago, clock, duration, now_ms};
 
 const SESSIONS: u8 = 5;
-/// Only sessions that were active this recently may do something.
+/// Only sessions that were active this recently may do something. Others are not asked, because asking wakes them.
 const RECENT_MS: u64 = 10 * 60_000;
-/// Mode `full` holds no longer. Older sessions are not asked, because asking wakes them.
-const MODE_MS: u64 = 24 * 3_600_000;
 const HEALTH_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Everything that the command shows.
@@ -153,13 +151,15 @@ async fn ask(account: &Account) -> Outcome<Remote> {
     let now = now_ms();
     let mut sessions = Vec::new();
     for session in listed {
-        let idle_ms = now.saturating_sub(session.last_active_at);
-        let state = if idle_ms < MODE_MS {
-            state_of(&client, &session, idle_ms < RECENT_MS).await
+        let is_recent = now.saturating_sub(session.last_active_at) < RECENT_MS;
+        let activity = if is_recent {
+            activity(&client, &session).await
         } else {
             None
         };
-        sessions.push((session, state));
+        let mode = mode_words(session.mode, session.mode_until, now);
+        let words: Vec<String> = activity.into_iter().chain(mode).collect();
+        sessions.push((session, (!words.is_empty()).then(|| words.join(", "))));
     }
     let channels = Overview::ask(&client).await.ok();
     let waiting = client
@@ -191,17 +191,19 @@ async fn ask(account: &Account) -> Outcome<Remote> {
     })
 }
 
-/// `is_recent`: whether it may do something.
-async fn state_of(client: &Client, session: &SessionEntry, is_recent: bool) -> Option<String> {
+async fn activity(client: &Client, session: &SessionEntry) -> Option<String> {
     let params = SessionStatsParams {
         session_key: session.session_key.clone(),
     };
     let counters = client.call::<SessionStats>(params).await.ok()?;
-    let state = is_recent.then(|| run_state(&counters).to_owned());
-    let waiting = (counters.queue_size > 0).then(|| format!("{} waiting", counters.queue_size));
-    let mode = own_mode(counters.mode, counters.mode_until, now_ms());
-    let words: Vec<String> = [state, waiting, mode].into_iter().flatten().collect();
-    (!words.is_empty()).then(|| words.join(", "))
+    let waiting = (counters.queue_size > 0).then(|| format!(", {} waiting", counters.queue_size));
+    Some(format!("{}{}", run_state(&counters), waiting.unwrap_or_default()))
+}
+
+/// `mode full until 14:05`: the conversation's own mode, while it holds.
+fn mode_words(mode: Option<PolicyMode>, until: Option<u64>, now: u64) -> Option<String> {
+    let mode = own_mode(mode, until, now)?;
+    Some(until.map_or_else(|| mode.clone(), |until| format!("{mode} until {}", clock(until))))
 }
 
 impl Report {

@@ -121,7 +121,7 @@ pub const APPROVAL_GRANT_NOT_FOUND: ErrorReason = ErrorReason {
     http: 404,
     exit: 1,
     text: "There is no grant with this id.",
-    hint: "List your grants: `gsv approval grants`.",
+    hint: "List what you have allowed: `gsv approval grants`.",
 };
 
 /// No question has this code.

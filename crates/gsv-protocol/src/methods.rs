@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "b89b51aa4cfc8ddf";
+pub const PROTOCOL_FINGERPRINT: &str = "57d635aeae7271bb";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -608,7 +608,7 @@ impl Method for ApprovalResolve {
     }
 }
 
-/// Ends what you have allowed for a time, at once: the next such call asks again.
+/// Ends what you have allowed, at once: the next such call is decided without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ApprovalRevoke;
 impl Method for ApprovalRevoke {

@@ -747,7 +747,7 @@ pub struct ApprovalResolveResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalRevokeParams {
-    /// At most 32 characters.
+    /// At most 128 characters.
     pub id: String,
 }
 
@@ -6055,6 +6055,11 @@ pub struct SessionEntry {
     /// At most 256 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub mode: Option<PolicyMode>,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub mode_until: Option<u64>,
 }
 
 /// Payload of the `session` event.

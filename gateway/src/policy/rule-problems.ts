@@ -4,6 +4,7 @@ import type { ApprovalConfig, ApprovalCondition, ApprovalRule } from "../../../p
 import type { ToolEntry } from "../ports/tool-entry.ts";
 import { matches } from "../tools/guest-tools.ts";
 import { NATIVE_PREFIX, SEPARATOR } from "../tools/registry.ts";
+import { isPathName } from "./paths.ts";
 import { compileRegex, type RegexEngine } from "./regex.ts";
 import { COMMAND, SHELL_TOOL, vectorOf } from "./rules.ts";
 
@@ -46,7 +47,7 @@ export function policyProblems(config: ApprovalConfig | undefined, engine: Regex
       const setting = ruleName(index);
       const never = neverApplies(rule, engine, known) ?? shadowedBy(rule, rules.slice(0, index)) ?? namedAs(rule, rules.slice(0, index));
       if (never !== undefined) return [fatal(setting, never)];
-      return cautions(rule, known).map((problem) => ({ setting, problem, isFatal: false }));
+      return [...cautions(rule, known), ...spellings(rule, rules)].map((problem) => ({ setting, problem, isFatal: false }));
     }),
   ];
 }
@@ -140,4 +141,34 @@ function cautions({ tool, decision, when = [] }: ApprovalRule, { native, machine
       ? [`it allows no command of ${SHELL_TOOL}: such a rule names one plain command`]
       : []),
   ];
+}
+
+/** How a condition writes the paths that it names. Undefined: it may name both kinds, or it is about something else. */
+function writtenAs({ path, op, value }: ApprovalCondition): "absolute" | "relative" | undefined {
+  if (typeof value !== "string" || op === "contains" || !isPathName(path.split(".").at(-1) ?? "")) return undefined;
+  const start = op === "regex" ? /^\^\(*(?=[/~\w-])/.exec(value)?.[0] : "";
+  if (start === undefined || value === start) return undefined;
+  return /^(?:[/~\\]|[A-Za-z]:)/.test(value.slice(start.length)) ? "absolute" : "relative";
+}
+/** Where the workspace is, only its machine knows: so the gateway cannot compare the two kinds of paths (rule PO4). */
+function spellings({ tool, decision, when = [] }: ApprovalRule, rules: readonly ApprovalRule[]): readonly string[] {
+  const isWritten = (path: string, as: string): boolean =>
+    rules.some(
+      (rule) => rule.tool === tool && rule.decision === decision && rule.when?.some((it) => it.path === path && writtenAs(it) === as),
+    );
+  const texts = when.flatMap((condition) => {
+    const { path, op, value } = condition;
+    const as = writtenAs(condition);
+    if (as === undefined || isWritten(path, as === "absolute" ? "relative" : "absolute")) return [];
+    if (as === "absolute")
+      return `its ${path} is not compared with relative paths of a call. For a place in the workspace, add a rule with the path from there on, such as "src"`;
+    // Paths of the agent's own workspace are all relative, and a question about an absolute path is what such a rule wants.
+    if (tool.startsWith(NATIVE_PREFIX) || decision === "ask") return [];
+    const [start = "", rest = ""] = op === "regex" ? [String(value).slice(0, 1), String(value).slice(1)] : ["", String(value)];
+    const example = JSON.stringify(`${start}/FOLDER/OF/WORKSPACE/${rest}`);
+    return decision === "allow"
+      ? `it allows no absolute ${path} of a call. To allow it too, add a rule with ${example}`
+      : `a call with an absolute ${path} asks instead. To deny it too, add a rule with ${example}`;
+  });
+  return texts.slice(0, 1);
 }

@@ -67,7 +67,7 @@ describe("[PO6] a rule that can never apply", () => {
       assert.match(found.problem, text);
     });
   test("has the id of another one: the audit would name both", () => {
-    const twice = [rule({ id: "a", when: when("path", "equals", "x") }), rule({ id: "a", when: when("path", "equals", "y") })];
+    const twice = ["x", "y"].map((path) => rule({ id: "a", decision: "ask", when: when("path", "equals", path) }));
     const [found, ...more] = problems({ rules: twice });
     assert.deepEqual([found?.setting, found?.isFatal, more], ["toolApproval.rules[1]", true, []]);
     assert.match(found?.problem ?? "", /rules\[0\] has the id a, too/);
@@ -118,6 +118,31 @@ describe("[PO6] settings", () => {
     assert.match(warning({ tool: "box__Bash" }), /no machine that is known has a tool box__Bash/);
     assert.match(warning({ when: when("file", "equals", "x") }), /lap__Read has no argument file\. It has path/);
     assert.match(warning({ tool: "lap__*", decision: "allow" }), /it allows no command of Bash/);
+  });
+  test("compare absolute paths or relative ones only: stored, with what to add", () => {
+    const warnings = (...given: Partial<ApprovalRule>[]): readonly string[] =>
+      problems({ rules: given.map(rule) }).map(({ isFatal, problem }) => (isFatal ? `FATAL ${problem}` : problem));
+    const absolute = /^its path is not compared with relative paths of a call\. .* such as "src"$/;
+    for (const decision of ["allow", "deny", "ask"] as const)
+      for (const condition of [
+        when("path", "equals", "/srv/a"),
+        when("path", "startsWith", "~/a"),
+        when("path", "regex", "^(/srv|/opt)/"),
+      ]) {
+        const [found, ...others] = warnings({ decision, when: condition });
+        assert.match(found ?? "", absolute);
+        assert.deepEqual(others, []);
+      }
+    const [allows] = warnings({ decision: "allow", when: when("path", "startsWith", "src/") });
+    assert.equal(allows, 'it allows no absolute path of a call. To allow it too, add a rule with "/FOLDER/OF/WORKSPACE/src/"');
+    const [denies] = warnings({ when: when("path", "regex", "^src/") });
+    assert.equal(denies, 'a call with an absolute path asks instead. To deny it too, add a rule with "^/FOLDER/OF/WORKSPACE/src/"');
+    // Both are written, a question is what is wanted anyway, or the condition names both.
+    assert.deepEqual(warnings({ when: when("path", "equals", "a") }, { when: when("path", "equals", "/srv/a") }), []);
+    assert.deepEqual(warnings({ decision: "ask", when: when("path", "equals", "a") }), []);
+    assert.deepEqual(warnings({ tool: "gsv__WriteFile", when: when("path", "equals", "a") }), []);
+    for (const condition of [when("path", "contains", "/srv"), when("path", "regex", "secret"), when("path", "regex", "^.*/a")])
+      assert.deepEqual(warnings({ when: condition }), []);
   });
   test("full is not configured, and a mode and a default decision exclude each other", () => {
     assert.match(problems({ mode: "full" })[0]?.problem ?? "", /gsv chat '\/mode full 2h'/);

@@ -1,5 +1,5 @@
 /** Questions about tool calls between sessions, which own them, and the gateway, which shows them and takes the answers. */
-import type { ApprovalEntry, ApprovalOutcome } from "../../../protocol/gen/types.ts";
+import type { ApprovalEntry, ApprovalOutcome, PolicyMode } from "../../../protocol/gen/types.ts";
 import type { GrantChoice } from "./grants.ts";
 import type { Offer } from "./grants.ts";
 import type { Origin } from "./origin.ts";
@@ -42,7 +42,7 @@ export interface EndedQuestionReport {
   readonly choice?: GrantChoice;
   readonly at: number;
 }
-/** All questions of one session. The gateway drops a report that is older than one it has. */
+/** What the gateway shows of one session: all its questions, its conversation and its mode. The gateway drops a report that is older than one it has. */
 export interface ApprovalReport {
   readonly sessionKey: string;
   readonly agentId: string;
@@ -51,6 +51,8 @@ export interface ApprovalReport {
   readonly origin?: Origin;
   readonly waiting: readonly WaitingQuestion[];
   readonly ended: readonly EndedQuestionReport[];
+  /** The present conversation and its own mode. Absent: the report is of a program that did not tell. */
+  readonly conversation?: { readonly sessionId: string; readonly mode?: PolicyMode; readonly modeUntil?: number };
 }
 
 /** An answer on its way to the session. The gateway has checked that it is the owner's. */

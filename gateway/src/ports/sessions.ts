@@ -1,5 +1,5 @@
 /** What the sessions feature offers to other features: which sessions exist, who owns them, and calls to a session. */
-import type { PeerKind, StopState } from "../../../protocol/gen/types.ts";
+import type { PeerKind, PolicyMode, StopState } from "../../../protocol/gen/types.ts";
 import type { SearchableSessions } from "./search.ts";
 import type { SessionIdentity, SessionPort } from "./session.ts";
 
@@ -44,6 +44,8 @@ export interface SessionDirectory {
   keyEndingWith(end: string): string | undefined;
   /** Notes that the session is active; creates it when it does not exist. */
   touch(key: string, now: number, owned?: boolean): SessionRecord;
+  /** The session's own mode, as it reported it: absent, as configured. */
+  setMode(key: string, mode: { readonly mode?: PolicyMode; readonly modeUntil?: number }): void;
   /** Keys that were active since `since` (epoch ms), the last active first. */
   activeSince(since: number, limit: number): readonly string[];
   /** How many sessions each agent has, and when one of them was last active. Agents that were removed are listed too. */

@@ -190,9 +190,20 @@ describe("[PO8] a session's mode", () => {
     await s.send("a");
     await stage.ended("run-a");
     expect(await counters()).toEqual([undefined, false]);
+    value(await s.port.patch({ label: "mine" }));
+    expect(stage.approvals).toEqual([]);
     value(await s.port.patch({ settings: { mode: "full" } }));
     expect(await counters()).toEqual(["full", true]);
+    // The gateway has both in its list of sessions.
+    const told = async (mode: string | undefined) =>
+      (await until("the gateway is told", () => stage.approvals.find(({ conversation }) => conversation?.mode === mode)))?.conversation;
+    const full = await told("full");
+    expect(full?.modeUntil).toBe(value(await s.port.stats()).modeUntil);
     value(await s.port.reset());
+    expect([(await told(undefined))?.sessionId, full?.sessionId]).toEqual([
+      value(await s.port.get()).sessionId,
+      value(await s.port.get()).previousSessionIds.at(-1),
+    ]);
     expect(await modeOf(s)).toEqual([undefined, undefined]);
     value(await s.port.patch({ settings: { mode: "plan" } }));
     await s.send("b");

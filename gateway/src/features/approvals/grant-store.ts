@@ -109,6 +109,14 @@ export class GrantStore {
     });
   }
 
+  /** What was allowed for an earlier conversation of the session alone ends: it was reset (rule GR7). */
+  endOthers(sessionKey: string, sessionId: string, now: number): void {
+    const found = "session_key = ? AND session_id <> ? AND revoked_at IS NULL";
+    if (one(this.#db.sql, `SELECT id FROM grants WHERE ${found} LIMIT 1`, sessionKey, sessionId) === undefined) return;
+    run(this.#db.sql, `UPDATE grants SET revoked_at = ? WHERE ${found}`, now, sessionKey, sessionId);
+    this.#version.raise();
+  }
+
   /** The session was deleted: what was allowed for this conversation alone ends. */
   forget(sessionKey: string): void {
     run(this.#db.sql, "DELETE FROM grants WHERE session_key = ? AND session_id IS NOT NULL", sessionKey);

@@ -15,6 +15,8 @@ import type { GrantChoice } from "../../ports/grants.ts";
 import type { EffectiveConfig } from "../../ports/run-context.ts";
 import { choiceText, GRANT_MS, scopeText } from "../../policy/grant-text.ts";
 import type { WaitingQuestion } from "../../ports/approvals.ts";
+import { fail } from "../../kernel/outcome.ts";
+import { type Result, succeed } from "../../ports/result.ts";
 import type { GrantRow, GrantStore } from "./grant-store.ts";
 
 export type AskedOffer = NonNullable<WaitingQuestion["offer"]>;
@@ -86,6 +88,26 @@ export const allowingRules = ({ toolApproval }: Pick<EffectiveConfig, "toolAppro
         ]
       : [],
   );
+
+/** As `gsv approval revoke` names a rule. */
+const RULE = "rule:";
+/** The id of a rule; undefined: that of a grant. */
+export const ruleNamed = (id: string): string | undefined => (id.startsWith(RULE) ? id.slice(RULE.length) : undefined);
+/** Removes the rules with this id that allow (rule GR8). The settings that were changed, in their places before. */
+export function removeRule(config: Pick<KernelPorts, "config">["config"], id: string): Result<readonly string[]> {
+  const rules = config.effective().toolApproval?.rules ?? [];
+  const isMeant = (rule: (typeof rules)[number]): boolean => rule.id === id && rule.decision === "allow";
+  const settings = rules.flatMap((rule, index) => (isMeant(rule) ? [`${RULES}.${index}`] : []));
+  if (settings.length > 0) {
+    // No check: that there is one rule less brings no mistake, and those that were stored before block no change.
+    const left = rules.filter((rule) => !isMeant(rule));
+    const change = left.length === 0 ? config.unset(RULES) : config.set(RULES, left);
+    return change.ok ? succeed(settings) : change;
+  }
+  return rules.some((rule) => rule.id === id)
+    ? fail("approval.grant_not_found", "The rule with this id does not allow calls.", "Change or remove it: `gsv config edit`.")
+    : fail("approval.grant_not_found", "There is no rule with this id.");
+}
 
 export const shownGrant = ({
   id,

@@ -27,7 +27,7 @@ import type { SessionsPort } from "../../ports/sessions.ts";
 import { covers } from "../../policy/grants.ts";
 import { EventQuestions, isEventKey } from "./event-questions.ts";
 import { GrantStore } from "./grant-store.ts";
-import { allowingRules, choiceOf, choicesOf, grantNow, shownGrant } from "./granting.ts";
+import { allowingRules, choiceOf, choicesOf, grantNow, removeRule, ruleNamed, shownGrant } from "./granting.ts";
 import { APPROVAL_MIGRATIONS } from "./migrations.ts";
 import { ApprovalStore, type Asked } from "./store.ts";
 
@@ -57,13 +57,13 @@ export const approvalsFeature: FeatureDefinition<
   name: "approvals",
   migrations: APPROVAL_MIGRATIONS,
   create(ports) {
-    const { arm, audit, background, config, connections, now } = ports;
+    const { arm, audit, background, config, connections, now, sessions } = ports;
     const store = new ApprovalStore(ports.database);
     const grants = new GrantStore(ports.database);
     const events = new EventQuestions(store, ports);
     const record = (entry: Parameters<typeof audit.append>[0]): void => background("audit", audit.append(entry));
 
-    function report({ sessionKey, agentId, revision, waiting, ended }: ApprovalReport): void {
+    function report({ sessionKey, agentId, revision, waiting, ended, conversation }: ApprovalReport): void {
       const rows = ended.map(({ code, outcome, by, again, choice, at }) => ({
         code,
         outcome,
@@ -98,6 +98,12 @@ export const approvalsFeature: FeatureDefinition<
         },
       );
       if (changes === undefined) return;
+      if (conversation !== undefined) {
+        const { sessionId, ...mode } = conversation;
+        // Also one that this report has made: the reset came after the answer.
+        grants.endOthers(sessionKey, sessionId, now());
+        sessions.setMode(sessionKey, mode);
+      }
       for (const grant of made) background("answering what a grant covers", answerCovered(grant));
       const actor = `session:${sessionKey}`;
       for (const entry of changes.asked) {
@@ -237,7 +243,15 @@ export const approvalsFeature: FeatureDefinition<
           return result;
         },
         "approval.grants": () => succeed({ grants: grants.list(now()).map(shownGrant), rules: allowingRules(config.effective()) }),
-        "approval.revoke": (_caller, { id }) => {
+        "approval.revoke": ({ connection: { principal } }, { id }) => {
+          const rule = ruleNamed(id);
+          if (rule !== undefined) {
+            const removed = removeRule(config, rule);
+            if (!removed.ok) return removed;
+            for (const target of removed.value)
+              record({ actor: actorOf(principal), origin: principal.mode, action: "config.unset", target, decision: "allowed" });
+            return succeed({ ok: true as const, revoked: true });
+          }
           const revoked = grants.revoke(id, now());
           return revoked === undefined ? fail("approval.grant_not_found") : succeed({ ok: true as const, revoked });
         },

@@ -20,7 +20,7 @@ import { SessionDeletion } from "./deletion.ts";
 import { DELETION_MIGRATIONS, DeletionStore } from "./deletion-store.ts";
 import { resumeFrom } from "./follow.ts";
 import { sessionMethods } from "./methods.ts";
-import { SESSION_HISTORY } from "./migrations.ts";
+import { MODE_MIGRATIONS, SESSION_HISTORY } from "./migrations.ts";
 import { resumeSessions } from "./restart.ts";
 import { RunWaits } from "./run-waits.ts";
 import { sendToSession } from "./session-to-session.ts";
@@ -77,7 +77,7 @@ const SEARCHED_SESSIONS = 500;
 export const sessionsFeature: FeatureDefinition<SessionsPorts, SessionsOffer> = {
   name: "sessions",
   history: SESSION_HISTORY,
-  migrations: [...STOP_MIGRATIONS, ...DELETION_MIGRATIONS, ...HELD_MIGRATIONS],
+  migrations: [...STOP_MIGRATIONS, ...DELETION_MIGRATIONS, ...HELD_MIGRATIONS, ...MODE_MIGRATIONS],
   tools: SESSION_TOOLS,
   create(ports) {
     const sessions = new Sessions(ports.database, ports.after);
@@ -119,7 +119,11 @@ export const sessionsFeature: FeatureDefinition<SessionsPorts, SessionsOffer> = 
         stopRpc: stop,
         sessionsRpc: {
           publish: (sessionKey, news) => ports.subscriptions.publish(sessionKey, news),
-          list: (limit) => sessions.list(0, Math.min(Math.max(1, limit), LIMITS.pageItems)),
+          // For a tool of the model, which need not know what other conversations may do.
+          list: (limit) =>
+            sessions
+              .list(ports.now(), 0, Math.min(Math.max(1, limit), LIMITS.pageItems))
+              .map(({ mode: _mode, modeUntil: _until, ...entry }) => entry),
           searchable: (agentId, afterKey) => sessions.ofAgent(agentId, afterKey, SEARCHED_SESSIONS),
           send: (input) => sendToSession(inner, input),
           checkState: () => checkSessions(inner),

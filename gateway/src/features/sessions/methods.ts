@@ -16,7 +16,7 @@ import type { Sessions } from "./store.ts";
 /** What is not deleted by then goes on in the background. */
 const DELETION_WAIT_MS = 10_000;
 
-export interface MethodPorts extends Pick<KernelPorts, "background" | "config" | "connections" | "followers"> {
+export interface MethodPorts extends Pick<KernelPorts, "background" | "config" | "connections" | "followers" | "now"> {
   readonly deletion: SessionDeletion;
   readonly sessions: Sessions;
   readonly ask: AskSession;
@@ -45,7 +45,7 @@ function knownChanges({
   };
 }
 
-export function sessionMethods({ background, config, connections, deletion, followers, sessions, ask }: MethodPorts): Handlers {
+export function sessionMethods({ background, config, connections, deletion, followers, now, sessions, ask }: MethodPorts): Handlers {
   const existing = (raw: string): Result<NamedSession> => existingSession(config, sessions, raw);
   const askExisting = async <T>(
     raw: string,
@@ -62,7 +62,7 @@ export function sessionMethods({ background, config, connections, deletion, foll
       const count = sessions.count(agentId);
       // Sessions of an agent that was removed stay readable.
       if (agentId !== undefined && count === 0 && !config.hasAgent(agentId)) return unknownAgent(config, agentId);
-      return succeed({ sessions: [...sessions.list(offset, limit, agentId)], count });
+      return succeed({ sessions: [...sessions.list(now(), offset, limit, agentId)], count });
     },
     "session.get": (_caller, params) => askExisting(params.sessionKey, (session) => session.get()),
     "session.stats": (_caller, params) => askExisting(params.sessionKey, (session) => session.stats()),

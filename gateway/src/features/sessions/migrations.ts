@@ -1,5 +1,6 @@
 /** Tables of the sessions feature. Released migrations never change. */
 import type { HistoricalMigration } from "../../kernel/feature.ts";
+import type { Migration } from "../../platform/sql.ts";
 
 export const SESSION_HISTORY: readonly HistoricalMigration[] = [
   {
@@ -19,6 +20,17 @@ export const SESSION_HISTORY: readonly HistoricalMigration[] = [
     up: (sql) => {
       sql.exec("ALTER TABLE sessions ADD COLUMN owned INTEGER NOT NULL DEFAULT 0");
       sql.exec("CREATE INDEX sessions_owned ON sessions(key) WHERE owned = 1");
+    },
+  },
+];
+
+/** After the feature's other migrations. */
+export const MODE_MIGRATIONS: readonly Migration[] = [
+  {
+    name: "sessions: their modes",
+    up: (sql) => {
+      sql.exec("ALTER TABLE sessions ADD COLUMN mode TEXT");
+      sql.exec("ALTER TABLE sessions ADD COLUMN mode_until INTEGER");
     },
   },
 ];

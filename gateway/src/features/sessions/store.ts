@@ -4,7 +4,7 @@
  * Session ownership (promises S7, S8, X8): the main session and those of the command line are the owner's by their names. Any other
  * session is the owner's only if a direct message of the owner created it. No setting, role or later message changes that.
  */
-import { asSessionKey, type SessionEntry } from "../../../../protocol/gen/types.ts";
+import { asSessionKey, type PolicyMode, type SessionEntry } from "../../../../protocol/gen/types.ts";
 import { isOwnersOwn } from "../../kernel/routing/session-keys.ts";
 import { randomName } from "../../platform/ids.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
@@ -12,7 +12,16 @@ import type { SearchableSessions } from "../../ports/search.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
 import type { DeletedSession, NamedSession, SessionDirectory, SessionRecord } from "../../ports/sessions.ts";
 
-type Row = { key: string; ref: string; created_at: number; last_active_at: number; label: string | null; owned: number };
+type Row = {
+  key: string;
+  ref: string;
+  created_at: number;
+  last_active_at: number;
+  label: string | null;
+  owned: number;
+  mode: string | null;
+  mode_until: number | null;
+};
 
 const REF_CHARACTERS = 10;
 /** How long the time of the last message may be in memory only (gateway rule D7): messages that follow each other cost one write. */
@@ -99,8 +108,13 @@ export class Sessions implements SessionDirectory {
     run(this.#db.sql, "UPDATE sessions SET label = ? WHERE key = ?", label === "" ? null : label, key);
   }
 
+  /** The session's own mode, as it reported it. */
+  setMode(key: string, { mode, modeUntil }: { readonly mode?: PolicyMode; readonly modeUntil?: number }): void {
+    run(this.#db.sql, "UPDATE sessions SET mode = ?, mode_until = ? WHERE key = ?", mode ?? null, modeUntil ?? null, key);
+  }
+
   /** The most recently active first. */
-  list(offset: number, limit: number, agentId?: string): readonly SessionEntry[] {
+  list(now: number, offset: number, limit: number, agentId?: string): readonly SessionEntry[] {
     this.#write();
     return all<Row>(
       this.#db.sql,
@@ -113,6 +127,9 @@ export class Sessions implements SessionDirectory {
       createdAt: row.created_at,
       lastActiveAt: row.last_active_at,
       ...(row.label === null ? {} : { label: row.label }),
+      ...(row.mode === null || (row.mode_until !== null && row.mode_until <= now)
+        ? {}
+        : { mode: row.mode as PolicyMode, ...(row.mode_until === null ? {} : { modeUntil: row.mode_until }) }),
     }));
   }
 

@@ -1,4 +1,7 @@
-/** ReportApprovals: tells the gateway which questions of the session wait, as they are now, and how the last ones ended. */
+/**
+ * ReportApprovals: tells the gateway which questions of the session wait, as they are now, how the last ones ended, and the conversation with
+ * its own mode.
+ */
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import { moreText } from "../../calls/limit-question.ts";
 import { shownOf, visible } from "../../calls/shown-call.ts";
@@ -24,7 +27,7 @@ const MAX_RETRY_MS = 60_000;
 export async function reportApprovals(effect: EffectOf<"ReportApprovals">, flight: Flight, ports: ReportPorts): Promise<FlightEnd> {
   const state = ports.state();
   if (!state) return "done";
-  const { identity, run, questions = [] } = state;
+  const { identity, run, settings, questions = [] } = state;
   const acting = run.phase === "acting" ? run : undefined;
   const waiting = (acting?.calls ?? []).filter(isAwaiting);
   const row = acting && ports.row(acting.assistantSeq);
@@ -48,6 +51,11 @@ export async function reportApprovals(effect: EffectOf<"ReportApprovals">, fligh
       ...(choice === undefined ? {} : { choice }),
       at,
     })),
+    conversation: {
+      sessionId: state.sessionId,
+      ...(settings.mode === undefined ? {} : { mode: settings.mode }),
+      ...(settings.modeUntil === undefined ? {} : { modeUntil: settings.modeUntil }),
+    },
   };
   try {
     await ports.gateway.approvals(report);

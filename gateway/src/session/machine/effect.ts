@@ -100,7 +100,10 @@ export interface StoreResult {
   readonly id: string;
   readonly callId: string;
 }
-/** Tell the gateway which questions of the session wait, and how the last ones ended. What to tell is the state. Ends in EffectDone. */
+/**
+ * Tell the gateway what it shows of the session: which questions wait, how the last ones ended, the conversation and its own mode. What to
+ * tell is the state. Ends in EffectDone.
+ */
 export interface ReportApprovals {
   readonly type: "ReportApprovals";
   readonly id: string;

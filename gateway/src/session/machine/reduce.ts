@@ -13,6 +13,7 @@ import { takeOff } from "./phase/entering.ts";
 import { cancelOnNodes, endByAbort, replyUnbegun } from "./phase/ending.ts";
 import { trusted } from "./phase/labels.ts";
 import { limitExpired } from "./phase/limit.ts";
+import { report } from "./phase/questions.ts";
 import { execEnded, startWaiting, userMessage } from "./phase/queue.ts";
 import { nodesLooked, reportWaits } from "./phase/waits.ts";
 import { contextFull, modelFailed, modelReplied, restartThinking, transcribed } from "./phase/thinking.ts";
@@ -229,7 +230,10 @@ function settingsPatched(d: Draft, event: EventOf<"SettingsPatched">): void {
   }
   state.settings = settings;
   // The owner's last word about the mode counts, for the run under way too.
-  if (event.settings?.mode !== undefined || cleared.has("mode")) state.run = withoutOwnMode(state.run);
+  if (event.settings?.mode !== undefined || cleared.has("mode")) {
+    state.run = withoutOwnMode(state.run);
+    report(d);
+  }
   // The known token count is of the old model and the old prompt.
   if (event.settings?.model || event.settings?.systemPrompt !== undefined || cleared.has("model") || cleared.has("systemPrompt"))
     delete state.context;

@@ -119,6 +119,21 @@ describe("[GR5] a grant", () => {
     expect((await entries("approval.revoke"))[0]).toMatchObject({ target: own, decision: "allowed" });
     expect((await peer.refused("approval.revoke", { id: "nothing" })).reason).toBe("approval.grant_not_found");
   });
+  test("[GR7] for a conversation ends with it, also when the answer is reported after the reset", async () => {
+    const key = newKey();
+    const [one, two] = [{ conversation: { sessionId: "s1" } }, { conversation: { sessionId: "s2" } }];
+    await report(key, 1, [question("RTWXA"), question("RTWXC"), question("RTWXD")], [], one);
+    await report(key, 2, [question("RTWXD")], [allowed("RTWXA", "session"), allowed("RTWXC", "8h")], one);
+    const [own, wide] = [(await made("RTWXA"))?.id ?? "", (await made("RTWXC"))?.id ?? ""];
+    expect(await held(key)).toEqual(expect.arrayContaining([own, wide]));
+    const before = (await port().runContext(key, undefined))?.version;
+    await report(key, 3, [], [allowed("RTWXD", "session")], two);
+    expect([await made("RTWXA"), await made("RTWXD"), (await made("RTWXC"))?.id]).toEqual([undefined, undefined, wide]);
+    expect((await port().runContext(key, before))?.version).not.toBe(before);
+    expect(await held(key)).not.toContain(own);
+    expect(await port().useGrants(key, [own])).toEqual([]);
+    expect(await peer.ok("approval.revoke", { id: own })).toEqual({ ok: true, revoked: false });
+  });
   test("[AP11] machines and read-only clients neither list nor revoke", async () => {
     const readOnly = await client((await token("client-ro")).token);
     const machine = await node("lap");
@@ -162,4 +177,41 @@ test("[GR1] [PO6] always saves the rule that was shown, after the call was allow
     { id: rules[0]?.id, setting: "toolApproval.rules.0", text: JSON.stringify({ tool: always.tool, when: always.when }) },
   ]);
   expect((await entries("approval.grant"))[0]?.detail).toBe(`WXYZA rule ${rules[0]?.id}`);
+  await peer.ok("config.unset", { path: "toolApproval.rules" });
+});
+
+test("[GR8] a rule that allows is removed by its id, as a change of the configuration; another one is not", async () => {
+  const rules = [
+    { id: "no-rm", tool: "*__Bash", decision: "deny", when: [{ path: "command", op: "startsWith", value: ["rm"] }] },
+    { id: "reads", tool: "*__Read", decision: "allow" },
+    { id: "lists", tool: "*__List", decision: "allow" },
+  ];
+  await peer.ok("config.set", { path: "toolApproval.rules", value: rules });
+  const stored = async () => (await peer.ok<{ value?: { id: string }[] }>("config.get", { path: "toolApproval.rules" })).value;
+  for (const [id, message] of [
+    ["rule:none", /There is no rule with this id/],
+    ["rule:", /There is no rule with this id/],
+    ["rule:no-rm", /does not allow calls/],
+  ] as const)
+    expect(await peer.refused("approval.revoke", { id })).toMatchObject({
+      reason: "approval.grant_not_found",
+      message: expect.stringMatching(message),
+      hint: expect.stringMatching(/`gsv /),
+    });
+  expect(await stored()).toHaveLength(3);
+  const before = (await port().runContext(newKey(), undefined))?.version;
+  expect(await peer.ok("approval.revoke", { id: "rule:reads" })).toEqual({ ok: true, revoked: true });
+  expect((await stored())?.map(({ id }) => id)).toEqual(["no-rm", "lists"]);
+  expect((await port().runContext(newKey(), before))?.version).not.toBe(before);
+  expect((await entries("config.unset"))[0]).toMatchObject({
+    actor: expect.stringMatching(/^client:/),
+    origin: "client",
+    target: "toolApproval.rules.1",
+    decision: "allowed",
+  });
+  expect((await entries("approval.revoke"))[0]).toMatchObject({ target: "rule:reads", decision: "allowed" });
+  expect((await peer.refused("approval.revoke", { id: "rule:reads" })).reason).toBe("approval.grant_not_found");
+  await peer.ok("config.set", { path: "toolApproval.rules", value: [rules[2]] });
+  await peer.ok("approval.revoke", { id: "rule:lists" });
+  expect(await stored()).toBeUndefined();
 });

@@ -21,5 +21,10 @@ export function begin(): void {
 }
 
 /** A session reports its questions. */
-export const report = (sessionKey: string, revision: number, waiting: readonly WaitingQuestion[], ended: ApprovalReport["ended"] = []) =>
-  port().approvals({ sessionKey, agentId: "main", revision, waiting, ended });
+export const report = (
+  sessionKey: string,
+  revision: number,
+  waiting: readonly WaitingQuestion[],
+  ended: ApprovalReport["ended"] = [],
+  more: Pick<ApprovalReport, "conversation"> = {},
+) => port().approvals({ sessionKey, agentId: "main", revision, waiting, ended, ...more });

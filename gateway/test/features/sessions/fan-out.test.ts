@@ -1,9 +1,9 @@
 import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { asRunId, asSessionKey } from "../../../../protocol/gen/types.ts";
+import { asRunId, asSessionKey, type PolicyMode } from "../../../../protocol/gen/types.ts";
 import type { SessionNews } from "../../../src/ports/gateway.ts";
 import type { SessionPort } from "../../../src/ports/session.ts";
-import { ADMIN, client, fakeSessions, gateway, last, open, type Peer, seed, until } from "../../support/gateway.ts";
+import { ADMIN, client, fakeSessions, gateway, last, open, type Peer, port, seed, until } from "../../support/gateway.ts";
 
 const MAIN = "agent:main:main";
 const log = (seq: number, sessionKey = MAIN): SessionNews => ({
@@ -400,6 +400,42 @@ test("sessions.list has the most recently active first, with labels", async () =
   ]);
   expect((await peer.ok<{ sessions: unknown[] }>("sessions.list", { offset: 2 })).sessions).toHaveLength(1);
   expect(await gateway().sessionsList(1)).toMatchObject([{ sessionKey: MAIN }]);
+});
+
+test("[PO8] sessions.list has the mode of a conversation while it holds, as the session last reported it", async () => {
+  fakeSessions();
+  const peer = await client();
+  await peer.ok("chat.send", { sessionKey: "main", message: "hi" });
+  const listed = async () => {
+    const { sessions } = await peer.ok<{ sessions: { mode?: string; modeUntil?: number }[] }>("sessions.list");
+    return sessions.map(({ mode, modeUntil }) => [mode, modeUntil]);
+  };
+  const report = (revision: number, settings: { readonly mode?: PolicyMode; readonly modeUntil?: number } | undefined) =>
+    port().approvals({
+      sessionKey: MAIN,
+      agentId: "main",
+      revision,
+      waiting: [],
+      ended: [],
+      ...(settings === undefined ? {} : { conversation: { sessionId: "s1", ...settings } }),
+    });
+  expect(await listed()).toEqual([[undefined, undefined]]);
+  const end = Date.now() + 3_600_000;
+  await report(2, { mode: "full", modeUntil: end });
+  expect(await listed()).toEqual([["full", end]]);
+  // Late, and of a program that does not tell.
+  await report(1, {});
+  await report(3, undefined);
+  expect(await listed()).toEqual([["full", end]]);
+  // The model is not told what other conversations may do.
+  expect(JSON.stringify(await gateway().sessionsList(1))).not.toContain("full");
+  const now = vi.spyOn(Date, "now").mockReturnValue(end);
+  expect(await listed()).toEqual([[undefined, undefined]]);
+  now.mockRestore();
+  await report(4, { mode: "plan" });
+  expect(await listed()).toEqual([["plan", undefined]]);
+  await report(5, {});
+  expect(await listed()).toEqual([[undefined, undefined]]);
 });
 
 test("sessions.list of one agent has its sessions only, and says which agents there are", async () => {

@@ -66,7 +66,7 @@ export function endQuestion(
 }
 
 /** One report is open at most: it tells the state at the time at which it is made. */
-function report(d: Draft): void {
+export function report(d: Draft): void {
   const last = d.state.approvalRevision ?? 0;
   const earlier = d.state.outbox.find((effect) => effect.type === "ReportApprovals");
   // This step has opened one.

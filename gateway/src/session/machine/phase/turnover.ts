@@ -12,6 +12,7 @@ import type { TransitionName } from "../transitions.ts";
 import { overBudget, rest } from "./ending.ts";
 import { forget } from "./labels.ts";
 import { usedUp } from "./limit.ts";
+import { report } from "./questions.ts";
 import { runBase, sameStep, think } from "./steps.ts";
 
 export function compacted(d: Draft, run: Archiving, key: string): void {
@@ -75,6 +76,8 @@ export function freshStart(d: Draft, run: Archiving, key: string | undefined): v
   // Mode full ends with the conversation (rule PO8).
   const { mode, modeUntil: _until, ...others } = state.settings;
   if (mode === "full") state.settings = others;
+  // Before its first report, the gateway has neither a mode nor a grant of the session.
+  if (state.approvalRevision !== undefined) report(d);
   state.lastResetAt = at.wall;
   state.updatedAt = at.wall;
   const mediaEffect = mediaEffectId(run.ordinal);
