@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use gsv_tools::{CommandLimits, Supervisor, machine_memory_bytes};
 use toml_edit::{Document, Item, Table};
 
-use crate::sandbox::{DEFAULT_CACHES, HostRule, Profile, Program, SandboxSettings, is_reserved};
+use crate::sandbox::{DEFAULT_CACHES, HostRule, Profile, Program, SandboxSettings, Tier, is_reserved};
 
 /// The first argument of the `gsv` process that supervises one command of the agent.
 pub const SUPERVISE: &str = "__supervise";
@@ -34,6 +34,8 @@ pub const CANARY: &str = "__canary";
 pub struct NodePolicy {
     /// Absent: `workspace`, where the machine can enforce it.
     pub sandbox: Option<Profile>,
+    /// The weakest tier that the owner accepts.
+    pub tier: Option<Tier>,
     /// Hosts that commands may reach. Absent: none, and the agent may not ask for any.
     pub hosts: Option<Vec<HostRule>>,
     pub escalation: bool,
@@ -65,6 +67,7 @@ impl NodePolicy {
         let caches = DEFAULT_CACHES.map(|cache| expand(cache, home)).into_iter().flatten();
         let mut policy = Self {
             sandbox: None,
+            tier: None,
             hosts: Some(Vec::new()),
             escalation: true,
             writable: Vec::new(),
@@ -84,6 +87,11 @@ impl NodePolicy {
                     let profile = Profile::parse(name).map_err(|error| problem(&error))?;
                     policy.needs_sandbox |= profile != Profile::Off;
                     policy.sandbox = Some(profile);
+                }
+                "tier" => {
+                    let name = item.as_str().ok_or_else(|| problem("it must be a string"))?;
+                    policy.tier = Some(Tier::parse(name).map_err(|error| problem(&error))?);
+                    policy.needs_sandbox = true;
                 }
                 "network" => policy.hosts = hosts(item).map_err(|error| problem(&error))?,
                 "escalation" => {
@@ -123,12 +131,16 @@ impl NodePolicy {
                 "limits" => policy.read_limits(item, text, &problem)?,
                 _ => {
                     return Err(problem(
-                        "there is no such key; there are `sandbox`, `network`, `escalation`, `env`, `caches`, `limits` and `roots`",
+                        "there is no such key; there are `sandbox`, `tier`, `network`, `escalation`, `env`, `caches`, `limits` and `roots`",
                     ));
                 }
             }
         }
         policy.check_hosts(&document, text)?;
+        if let (Some(Profile::Off), Some(_)) = (policy.sandbox, policy.tier) {
+            let span = document.as_table().key("tier").and_then(toml_edit::Key::span);
+            return Err(at(text, span, "`tier`: with `sandbox = \"off\"` there is none"));
+        }
         Ok(policy)
     }
 
@@ -184,6 +196,7 @@ impl NodePolicy {
     pub fn sandbox_settings(self, home: PathBuf, own: PathBuf, program: PathBuf) -> SandboxSettings {
         SandboxSettings {
             profile: self.sandbox.unwrap_or(Profile::Workspace),
+            tier: self.tier,
             is_required: self.needs_sandbox,
             may_leave: self.escalation,
             writable: self.writable,
@@ -336,6 +349,7 @@ mod tests {
         let hosts = hosts.map(|host| HostRule::parse(host).unwrap()).to_vec();
         let want = NodePolicy {
             sandbox: Some(Profile::WorkspaceNet),
+            tier: None,
             hosts: Some(hosts),
             escalation: false,
             memory_mib: Some(512),
@@ -352,6 +366,7 @@ mod tests {
             "[roots]\nro = [\"/srv\"]",
             "caches = []",
             "escalation = false",
+            "tier = \"landlock\"",
         ] {
             assert!(parse(text).unwrap().needs_sandbox, "{text}");
         }
@@ -371,6 +386,9 @@ mod tests {
         for (text, line, word) in [
             ("\nsandbax = \"off\"", 2, "`sandbox`"),
             ("sandbox = true", 1, "string"),
+            ("\ntier = \"best\"", 2, "`landlock`"),
+            ("tier = 1", 1, "string"),
+            ("sandbox = \"off\"\ntier = \"landlock\"", 2, "there is none"),
             ("network = [1]", 1, "list"),
             ("network = \"all\"", 1, "\"none\""),
             ("\nnetwork = [\"http://a.org\"]", 2, "`*.example.org`"),

@@ -26,6 +26,8 @@ pub struct SandboxSettings {
     pub may_leave: bool,
     /// Hosts that the owner has listed. Absent: the owner lets no command reach any.
     pub hosts: Option<Vec<HostRule>>,
+    /// The weakest tier that the owner accepts. Absent: that of the node's last start.
+    pub tier: Option<Tier>,
     /// `node.toml` says something that only a sandbox can do: the node does not start without one. Otherwise commands run unconfined where
     /// no tier holds, and the node says so.
     pub is_required: bool,
@@ -110,6 +112,7 @@ pub(crate) fn confine(
     }
     match enforced(settings, workspace, private) {
         Ok((level, examined)) => {
+            accept(settings, &level, &examined.report, file)?;
             let sandbox = set_up(settings, level, &examined, file)?;
             Ok(Confinement {
                 sandbox: Some(sandbox),
@@ -133,6 +136,27 @@ pub(crate) fn confine(
         }),
         Err(error) => Err(error),
     }
+}
+
+/// A weaker tier takes no other's place unasked: what it lets through was kept from commands before.
+fn accept(settings: &SandboxSettings, level: &Level, report: &Report, file: &Path) -> Result<(), NodeError> {
+    let earlier = gsv_sandbox::Confinement::read(file).ok().map(|stored| stored.tier);
+    let Some(weakest) = settings.tier.or(earlier).filter(|weakest| level.tier > *weakest) else {
+        return Ok(());
+    };
+    let wanted = match settings.tier {
+        Some(_) => "node.toml asks for",
+        None => "the last start of this node had",
+    };
+    let [weakest, now] = [weakest.name(), level.tier.name()];
+    Err(refused(
+        settings,
+        format!(
+            "{wanted} the tier {weakest}, and now only {now} holds, which is weaker ({}). {} To accept {now}, write `tier = \"{now}\"` into node.toml.",
+            report.problem(),
+            report.advice().unwrap_or_default()
+        ),
+    ))
 }
 
 fn refused(settings: &SandboxSettings, reason: String) -> NodeError {
@@ -251,6 +275,58 @@ mod tests {
                      bob:x:1001:1001::/home/bob:/bin/sh\nann2:x:1002:1002::/home/ann:/bin/sh\nx:x:1003:1003::/home/../etc:/bin/sh\nbroken\n";
         let expected = ["/home/ann", "/home/bob", "/root"].map(PathBuf::from);
         assert_eq!(homes_in(users), expected);
+    }
+
+    #[test]
+    fn sb12_a_weaker_tier_than_before_is_taken_only_when_the_owner_accepts_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().to_owned();
+        let mut settings = crate::policy::NodePolicy::parse("", &home).unwrap().sandbox_settings(
+            home.clone(),
+            home.join("own"),
+            "gsv".into(),
+        );
+        let level = |tier| Level {
+            profile: Profile::Workspace,
+            tier,
+            gaps: vec![],
+        };
+        let why = gsv_sandbox::Finding::Fails {
+            why: "the program `bwrap` is not installed".into(),
+        };
+        let report = Report {
+            profile: Profile::Workspace,
+            findings: vec![(Tier::Bubblewrap, why)],
+            confinement: None,
+        };
+        let file = home.join("sandbox.json");
+        let accepts = |settings: &SandboxSettings, tier| accept(settings, &level(tier), &report, &file);
+        assert!(accepts(&settings, Tier::Landlock).is_ok(), "the first start");
+        let stored = |tier: &str| {
+            let plan = serde_json::json!({
+                "tier": tier,
+                "plan": {
+                    "profile": "workspace", "workspace": "/ws", "writable": [], "readable": null, "hidden": [], "own": "/own",
+                },
+            });
+            std::fs::write(&file, plan.to_string()).unwrap();
+        };
+        stored("bubblewrap");
+        let problem = accepts(&settings, Tier::Landlock).unwrap_err().to_string();
+        for words in [
+            "bubblewrap, and now only landlock",
+            "not installed",
+            "`tier = \"landlock\"`",
+        ] {
+            assert!(problem.contains(words), "{problem}");
+        }
+        assert!(accepts(&settings, Tier::Bubblewrap).is_ok());
+        settings.tier = Some(Tier::Landlock);
+        assert!(accepts(&settings, Tier::Landlock).is_ok());
+        stored("landlock");
+        settings.tier = Some(Tier::Bubblewrap);
+        let problem = accepts(&settings, Tier::Landlock).unwrap_err().to_string();
+        assert!(problem.contains("node.toml asks for"), "{problem}");
     }
 
     #[test]

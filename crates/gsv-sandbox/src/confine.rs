@@ -39,7 +39,9 @@ impl Confinement {
         std::fs::rename(temp, file)
     }
 
-    fn read(file: &Path) -> io::Result<Self> {
+    /// # Errors
+    /// There is no such file, or it can't be read.
+    pub fn read(file: &Path) -> io::Result<Self> {
         Ok(serde_json::from_slice(&std::fs::read(file)?)?)
     }
 

@@ -40,7 +40,7 @@ impl Profile {
 }
 
 /// How a profile is enforced, the strongest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
     Bubblewrap,
@@ -56,6 +56,15 @@ impl Tier {
     }
 
     pub const ALL: [Self; 3] = [Self::Bubblewrap, Self::Landlock, Self::Seatbelt];
+
+    /// # Errors
+    /// A sentence that names the tiers.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|tier| tier.name() == name)
+            .ok_or_else(|| "it must be `bubblewrap`, `landlock` or `seatbelt`".into())
+    }
 
     pub fn name(self) -> &'static str {
         match self {
