@@ -7,7 +7,7 @@ import { copiesByPath, copiesDeleter, mayBring } from "./copied-programs.ts";
 import { type Believed, type Commands, countOf, DELETERS, MAX_DELETED, nameOf } from "./deleters.ts";
 import { withKnownNames } from "./known-names.ts";
 import { mentionsDeletion } from "./mentioned-deletions.ts";
-import { believedByWords, believedIn, leastOf, movesToMemory } from "./moved-files.ts";
+import { believedByWords, believedIn, leastOf, movesAway } from "./moved-files.ts";
 import { once } from "./once.ts";
 import { readShell } from "./shell.ts";
 import { runsAnother, SHELLS } from "./wrappers.ts";
@@ -43,7 +43,7 @@ function deletionIn(given: string, { depth, believed: outer, isCode = false }: S
   const text = depth > 0 || SETS_TMPDIR.test(given.replaceAll(/["'\\]/g, "")) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;
   const rough = once(() => roughCommands(text));
   const brings = mayBring(text);
-  if (brings && (copiesDeleter(text, rough()) || movesToMemory(text, rough()))) return "many";
+  if (brings && (copiesDeleter(text, rough()) || movesAway(text, rough()))) return "many";
   const scope: Scope = { depth, believed: leastOf(outer, brings ? believedIn(text, rough()) : believedByWords(text)) };
   const read = readShell(text);
   if (read.kind === "plain") {
