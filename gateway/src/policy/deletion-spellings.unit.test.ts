@@ -406,6 +406,78 @@ describe("[PO13] a move into a temporary folder, where a later deletion asks not
   });
 });
 
+describe("[PO13] deletions that hide in code", () => {
+  it("many: the function and its option stand anywhere in the code", () => {
+    const many = [
+      "node -e \"fs.rmSync(String('d'),{recursive:true})\"",
+      'node -e \'fs["rmSync"]("d",{recursive:true})\'',
+      "node -e 'fs[`rm`](\"d\",{recursive:!0},()=>{})'",
+      "node -e \"const o={recursive:true};require('fs').rmSync('d',o)\"",
+      "node -e 'const {rm:x}=fs; x(\"d\", {recursive:true},f)'",
+      "node -e 'fs.rm.call(fs,\"d\",{recursive:true},f)'",
+      "node -e 'fs.promises.rm ( p(1), {force:true, recursive:true})'",
+      "bun -e 'rmdirSync(join(a()),{recursive:true})'",
+      'deno eval \'Deno["remove"](f("d"),{recursive:true})\'',
+      "node <<'E'\nfs.rmSync(String('d'),\n{recursive:true})\nE",
+      "ruby -e 'FileUtils.remove_entry_secure \"d\"'",
+      "ruby -e 'FileUtils.remove_dir(\"d\")'",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+    const few = [
+      "bash -lc 'git submodule update --init --recursive && rm -f a.txt'",
+      "sh -c 'git clone --recursive x && rm a.tgz'",
+      "node -e 'fs.mkdirSync(\"a\",{recursive:true})'",
+      "node -e 'fs.rmSync(\"a.txt\")'",
+      "node -e 'fs.rmdirSync(\"a\")'",
+      "python3 -c 'import glob; print(glob.glob(\"**\", recursive=True))'",
+    ];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
+  it("many: what a script of sed runs, by its command or by its flag", () => {
+    const many = [
+      'sed -n "1e mv d /tmp/q" F',
+      "sed '1erm -rf d' F",
+      "sed '/x/e rm -rf d' F",
+      "sed '\\%x%,$!{p;e rm -rf d\n}' F",
+      "sed -ne '1e rm -rf d' F",
+      "sed -e1erm\\ -rf\\ d F",
+      "sed --expression='1e $X -rf d' F",
+      "sed e F",
+      "sed '$!e' F",
+      "sed '1s/a/b/e' F",
+      "sed 's/a/b/;s:c:d:e;p' F",
+      "sed 's/a/b/gIe' F",
+      "sed 's/a\\/b/c/2e' F",
+      "sed -es!a!b!e F",
+      "sed 'y/a/b/;s/.*/rm -rf d/e' F",
+      "busybox sed 's/a/b/e' F",
+      "find . -name x -exec sed 's/a/b/e' {} +",
+      "ls | xargs sed 's/.*/rm -r &/e'",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+    const few = [
+      "sed -n '1,5p' e.txt",
+      "sed 's/e/E/g' some/release.txt",
+      "sed -E 's#(a|e)#[\\1]#g;/e/d' src/e",
+      "sed '1i e $X -rf' F",
+      "deno eval 'Deno.mkdir(\"a\",{recursive:true})'",
+      "sed '/re/,/e$/d' F",
+      "sed 's/a/b/w e.txt' F",
+      "sed ':e;N;$!be;s/\\n/ /g' F",
+      "sed 'y/abe/xye/' F",
+      "sed '1e date' F",
+      "sed -ie 's/a/b/' F",
+    ];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
+  it("many: a branch that begins without files", () => {
+    const many = ["git switch --orphan z", "git -C a switch --orp z"];
+    assert.deepEqual(all(many), each(many, "many"));
+    const few = ["git switch z", "git switch -c z", "git checkout --orphan z"];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
+});
+
 describe("[PO13] everyday lines that delete in temporary folders only, and their neighbours", () => {
   it("few: a folder of mktemp, what stands beside a moved folder, a compiler by its usual variable", () => {
     const few = [

@@ -9,6 +9,7 @@ import { withKnownNames } from "./known-names.ts";
 import { mentionsDeletion } from "./mentioned-deletions.ts";
 import { believedByWords, believedIn, leastOf, movesAway } from "./moved-files.ts";
 import { once } from "./once.ts";
+import { commandsOfSed } from "./sed-script.ts";
 import { readShell } from "./shell.ts";
 import { runsAnother, SHELLS } from "./wrappers.ts";
 
@@ -87,6 +88,8 @@ function partsOf(words: readonly string[], scope: Scope): readonly (number | "ma
   if (copiesByPath(words)) return ["many"];
   if (!runsAnother(words) && !MORE_RUNNERS.has(name)) return [count(words)];
   if (words.length > MAX_WORDS || runsUnknown(words) || runsItsInput(words)) return ["many"];
+  const ofSed = runBySed(words);
+  if (ofSed === "unknown" || ofSed.some((text) => deletionIn(text, { ...scope, depth: scope.depth + 1 }) === "many")) return ["many"];
   // The other command is one of the words, or begins at one of them.
   const inner = innerOf(words);
   const isCode = !words.some((word) => isShell(word) || TAKES_SHELL.has(nameOf(word)));
@@ -133,9 +136,15 @@ const PREFIXES: ReadonlySet<string> = new Set(
     " ",
   ),
 );
-/** Of awk: lines of its input are commands. Of sed: the line that a replacement gives, or each line. */
+/** What the scripts of sed run: any argument may be one. */
+function runBySed(words: readonly string[]): readonly string[] | "unknown" {
+  const at = words.findIndex((word) => /^g?sed$/.test(nameOf(word)));
+  if (at === -1) return [];
+  const found = words.slice(at + 1).map((arg) => commandsOfSed(arg.replace(/^-[A-Za-z]*?e|^--e[a-z]*=/, "")));
+  return found.includes("unknown") ? "unknown" : found.flat();
+}
+/** Of awk: lines of its input are commands. */
 const RUNS_LINES = /system\s*\(\s*[^"\s)]|\|\s*"[^"]*\bsh\b/;
-const RUNS_RESULT = /^[\d,$]*e$|^s([/|#,]).*\1.*\1[gpiI0-9]*e[a-zI]*$/;
 /** Whether what a command runs is made by the shell: `sh -c "$X"`, `env $X`, `find -exec $X`. */
 function runsUnknown(words: readonly string[]): boolean {
   const [program = "", ...args] = words;
@@ -144,7 +153,6 @@ function runsUnknown(words: readonly string[]): boolean {
   if (name === "eval" || name === "trap") return args.some((arg) => isMade(arg));
   if (name === "git") return args.some((arg) => arg.startsWith("--config-env"));
   if (/^[gmn]?awk$/.test(name)) return args.some((arg) => RUNS_LINES.test(arg));
-  if (/^g?sed$/.test(name) && args.some((arg) => RUNS_RESULT.test(arg))) return true;
   const isOfShell = words.some((word) => isShell(word));
   if (isOfShell && args.some((arg, at) => arg.startsWith("<(") || (/^-[a-z]*c$/.test(arg) && isMade(args[at + 1] ?? "{}")))) return true;
   if (args.some((arg, at) => /^-(?:exec|execdir|ok|okdir)$/.test(arg) && isMade(args[at + 1]) && args[at + 1] !== "{}")) return true;
