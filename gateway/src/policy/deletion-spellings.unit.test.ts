@@ -406,6 +406,42 @@ describe("[PO13] a move into a temporary folder, where a later deletion asks not
   });
 });
 
+describe("[PO13] a long command", () => {
+  /** Texts of 49,000 characters. */
+  const long = (part: string, before = ""): string => before + part.repeat(Math.floor((49_000 - before.length) / part.length));
+  it("asks when it can't be read in the steps that a command has", () => {
+    const many = [
+      long(`sudo ${"tar x ".repeat(900)};`),
+      long("tar a ", "sh -c 'a' <<E\n"),
+      long(`sh -c "env a";`),
+      long("-c alias.x=y ", "git "),
+      long("env a; "),
+    ];
+    assert.deepEqual(
+      many.map((text) => deletionOf(text)),
+      many.map(() => "many"),
+    );
+  });
+  it("asks nothing when it is a file that is written, or a list of ordinary commands", () => {
+    const code = "export const sum = (a: number, b: number): number => { return (a + b) | 0; };\nif (tar) find(git.log);\n";
+    const few = [
+      long(code, "cat > sum.ts <<'E'\n"),
+      long("mv a b;"),
+      long("cp a b && "),
+      long("cargo test --workspace\n"),
+      long("print(1 + 2)\n", "python3 - <<'E'\nfind(git)\n"),
+    ];
+    assert.deepEqual(
+      few.map((text) => deletionOf(text)),
+      few.map(() => "few"),
+    );
+  });
+  it("of each command anew", () => {
+    assert.equal(deletionOf(long("env a; ")), "many");
+    assert.equal(deletionOf("env a"), "few");
+  });
+});
+
 describe("[PO13] deletions that hide in code", () => {
   it("many: the function and its option stand anywhere in the code", () => {
     const many = [

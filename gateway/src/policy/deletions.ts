@@ -9,6 +9,7 @@ import { withKnownNames } from "./known-names.ts";
 import { mentionsDeletion } from "./mentioned-deletions.ts";
 import { believedByWords, believedIn, leastOf, movesAway } from "./moved-files.ts";
 import { once } from "./once.ts";
+import { beginReading, takesTooLong } from "./reading-steps.ts";
 import { commandsOfSed } from "./sed-script.ts";
 import { readShell } from "./shell.ts";
 import { runsAnother, SHELLS } from "./wrappers.ts";
@@ -33,12 +34,14 @@ interface Scope {
 let last: { readonly text: string; readonly found: Deletion } | undefined;
 /** What a text for a shell deletes at most, as far as its words tell. */
 export function deletionOf(given: string, depth = 0): Deletion {
+  if (depth === 0 && last?.text === given) return last.found;
+  beginReading();
   if (depth > 0) return deletionIn(given, { depth, believed: "all" });
-  if (last?.text !== given) last = { text: given, found: deletionIn(given, { depth, believed: "all" }) };
+  last = { text: given, found: deletionIn(given, { depth, believed: "all" }) };
   return last.found;
 }
 function deletionIn(given: string, { depth, believed: outer, isCode = false }: Scope): Deletion {
-  if (depth > MAX_DEPTH || given.length > MAX_TEXT) return "many";
+  if (depth > MAX_DEPTH || given.length > MAX_TEXT || takesTooLong(1 + given.length / 10)) return "many";
   // The command may set the variable, and a program that runs another one may give it other variables.
   const shown = depth > 0 ? given : withKnownNames(given);
   const text = depth > 0 || SETS_TMPDIR.test(given.replaceAll(/["'\\]/g, "")) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;
@@ -65,6 +68,7 @@ function deletionIn(given: string, { depth, believed: outer, isCode = false }: S
 function isMany(commands: Commands, scope: Scope): boolean {
   let count = 0;
   for (const words of commands) {
+    if (takesTooLong(1)) return true;
     for (const part of partsOf(words, scope)) {
       if (part === "many") return true;
       count += part;
@@ -78,6 +82,7 @@ const SETS_TMPDIR = /(?<!\$|\$\{)TMPDIR/;
 
 /** Whether one command deletes many files, or may. */
 export function deletesMany(words: readonly string[]): boolean {
+  beginReading();
   return isMany([words], { depth: 0, believed: "all" });
 }
 
@@ -87,6 +92,8 @@ function partsOf(words: readonly string[], scope: Scope): readonly (number | "ma
   const count = (from: readonly string[]): number | "many" => countOf(from, scope.believed);
   if (copiesByPath(words)) return ["many"];
   if (!runsAnother(words) && !MORE_RUNNERS.has(name)) return [count(words)];
+  const deleters = words.filter((word) => DELETERS.has(nameOf(word))).length;
+  if (takesTooLong(4 + words.length + (words.length * deleters) / 16)) return ["many"];
   if (words.length > MAX_WORDS || runsUnknown(words) || runsItsInput(words)) return ["many"];
   const ofSed = runBySed(words);
   if (ofSed === "unknown" || ofSed.some((text) => deletionIn(text, { ...scope, depth: scope.depth + 1 }) === "many")) return ["many"];

@@ -1,6 +1,8 @@
 /** Deletions that are mentioned in code, or behind an option, of a program that runs other commands (rule PO13). PURE. */
 import { type Believed, countOf, DELETERS, MAX_DELETED, nameOf } from "./deleters.ts";
 
+import { takesTooLong } from "./reading-steps.ts";
+
 /** Tokens of a text that are looked at, and how many of them may name a program that deletes. */
 const MAX_TOKENS = 20_000;
 const MAX_MENTIONS = 200;
@@ -23,6 +25,7 @@ function isMentioned(text: string, program: string, believed: Believed): boolean
     const bare = token.replace(/^-[A-Za-z](?=[a-z])|^[\d,$]+e(?=[a-z])/, "");
     if (!DELETERS.has(nameOf(bare))) return false;
     if ((isList && nameOf(bare) === "rm") || ++seen > MAX_MENTIONS) return true;
+    if (takesTooLong((tokens.length - at) / 16)) return true;
     const count = countOf([bare, ...tokens.slice(at + 1)], believed);
     return count === "many" || count > MAX_DELETED;
   });

@@ -78,13 +78,15 @@ export function believedIn(text: string, rough: Commands): Believed {
   return names.some((name) => MOVERS.has(name)) ? "direct" : believedByWords(text);
 }
 /** Whether a command may move what is elsewhere into a temporary folder in a way that `movesAway` does not follow. */
-const mayDeleteMoved = (text: string, rough: Commands): boolean =>
-  rough.some((words) => {
+function mayDeleteMoved(text: string, rough: Commands): boolean {
+  const goesElsewhere = /\b(?:cd|pushd)\s/.test(text);
+  return rough.some((words) => {
     const at = words.findIndex((word) => /^g?mv$/.test(nameOf(word)));
     const operands = at === -1 ? [] : words.slice(at + 1).filter((word) => !word.startsWith("-"));
     const fromElsewhere = !operands.slice(0, -1).every((word) => isTemporary(word, "all"));
     const isOption = words.some((word) => /^-[A-Za-z]*t|^--t/.test(word));
-    return at !== -1 && (isOption || (fromElsewhere && (/^[.$~]/.test(operands.at(-1) ?? "") || /\b(?:cd|pushd)\s/.test(text))));
+    return at !== -1 && (isOption || (fromElsewhere && (goesElsewhere || /^[.$~]/.test(operands.at(-1) ?? ""))));
   });
+}
 export const leastOf = (one: Believed, other: Believed): Believed =>
   one === "none" || other === "none" ? "none" : one === "direct" ? one : other;
