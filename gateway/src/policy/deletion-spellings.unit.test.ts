@@ -436,7 +436,7 @@ describe("[PO13] a long command", () => {
       few.map(() => "few"),
     );
   });
-  it("of each command anew", () => {
+  it("counts the steps of each command by itself", () => {
     assert.equal(deletionOf(long("env a; ")), "many");
     assert.equal(deletionOf("env a"), "few");
   });
