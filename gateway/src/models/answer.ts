@@ -89,6 +89,10 @@ export class AnswerCollector {
   #raw = new Map<number, string[]>();
   #closed = new Set<number>();
   #chars = 0;
+  /** Of arguments: reported, passed on as events, and held back by the guard of the stream. */
+  #reported = 0;
+  #passed = 0;
+  #held = 0;
 
   constructor({ onText, onThought, onArguments }: Pick<ModelRequest, "onText" | "onThought" | "onArguments">) {
     this.#onText = onText;
@@ -107,7 +111,8 @@ export class AnswerCollector {
         return;
       case "toolcall_delta": {
         this.#chars += event.delta.length;
-        this.#onArguments?.(event.delta.length);
+        this.#passed += event.delta.length;
+        this.#report();
         const pieces = this.#raw.get(event.contentIndex);
         if (pieces) pieces.push(event.delta);
         else this.#raw.set(event.contentIndex, [event.delta]);
@@ -119,6 +124,17 @@ export class AnswerCollector {
       default:
         return;
     }
+  }
+  /** A piece of arguments came and is held back. It counts at once, and not again when it is passed on. */
+  hold(length: number): void {
+    this.#held += length;
+    this.#report();
+  }
+  #report(): void {
+    const more = Math.max(this.#held, this.#passed) - this.#reported;
+    if (more <= 0) return;
+    this.#reported += more;
+    this.#onArguments?.(more);
   }
   #thought(index: number, text: string): void {
     this.#chars += text.length;

@@ -52,6 +52,17 @@ describe("arguments of a call", () => {
 });
 
 describe("text", () => {
+  it("[SP2] arguments count when they come, held back or not, and once", () => {
+    const written: number[] = [];
+    const collector = new AnswerCollector({ onText: () => {}, onArguments: (length) => written.push(length) });
+    collector.hold(3);
+    collector.hold(4);
+    collector.take(event("toolcall_delta", "1234567"));
+    collector.take(event("toolcall_delta", "89"));
+    collector.hold(1);
+    collector.hold(2);
+    assert.deepEqual(written, [3, 4, 2, 1]);
+  });
   it("is passed on piece by piece, empty pieces are not, and none behind the limit of an answer", () => {
     const heard: string[] = [];
     const written: number[] = [];

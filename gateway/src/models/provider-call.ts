@@ -76,7 +76,8 @@ function listOf(value: unknown, key: string): readonly unknown[] {
 
 export async function callProvider(target: Target, request: ModelRequest, deps: ProviderDeps): Promise<ModelOutcome> {
   if (request.signal.aborted) return cancelled();
-  const guard = isEventStream(target.wire) ? undefined : new SseGuard(target.wire);
+  const collector = new AnswerCollector(request);
+  const guard = isEventStream(target.wire) ? undefined : new SseGuard(target.wire, (length) => collector.hold(length));
   const controller = new AbortController();
   let timedOut: Fault | undefined;
   const stop = () => controller.abort();
@@ -86,8 +87,14 @@ export async function callProvider(target: Target, request: ModelRequest, deps: 
     stop();
   });
   const fetch = target.bound === true && deps.ai !== undefined ? bindingFetch(deps.ai) : deps.fetch;
-  const transport = createTransport({ fetch, guard, watchdog, now: request.now, stopped: () => controller.signal.aborted });
-  const collector = new AnswerCollector(request);
+  const transport = createTransport({
+    fetch,
+    guard,
+    watchdog,
+    now: request.now,
+    stopped: () => controller.signal.aborted,
+    accepted: () => request.onAccepted?.(),
+  });
 
   const level = request.thinkLevel ?? request.config.model.thinkLevel;
   const reasoning: ThinkingLevel | undefined = level === undefined || level === "none" ? undefined : level;

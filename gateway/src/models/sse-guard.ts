@@ -38,6 +38,7 @@ function parseRecord(text: string): JsonObject | undefined {
 
 export class SseGuard {
   readonly #wire: ModelWire;
+  readonly #onHeld: (length: number) => void;
   #rest: string[] = [];
   #restChars = 0;
   #argChars = 0;
@@ -58,8 +59,10 @@ export class SseGuard {
   /** Data that a provider expects back with a call (Google's thought signatures), by the call's id. */
   readonly extras: ReadonlyMap<string, unknown> = this.#calls.extras;
 
-  constructor(wire: ModelWire) {
+  /** `onHeld`: gets the length of each piece of arguments as it comes. An answer that breaks off never passes the pieces on. */
+  constructor(wire: ModelWire, onHeld: (length: number) => void = () => {}) {
     this.#wire = wire;
+    this.#onHeld = onHeld;
   }
   /** The answer's end event was received. */
   get finished(): boolean {
@@ -104,8 +107,9 @@ export class SseGuard {
     this.#restChars += chars;
     if (this.#restChars > MAX_HELD_CHARS) this.#fault = { kind: "too_large" };
   }
-  #holdArgument(piece: string): void {
-    this.#argChars += piece.length;
+  #holdArgument(length: number, held = length): void {
+    this.#argChars += held;
+    this.#onHeld(length);
     if (this.#argChars > MAX_HELD_CHARS) this.#fault = { kind: "too_large" };
   }
   #take(): string[] {
@@ -182,7 +186,7 @@ export class SseGuard {
       if (delta["type"] === "input_json_delta") {
         const index = typeof parsed["index"] === "number" ? parsed["index"] : 0;
         const piece = text(delta["partial_json"]);
-        this.#holdArgument(piece);
+        this.#holdArgument(piece.length);
         const pieces = this.#held.get(index);
         if (pieces) pieces.push(piece);
         else this.#held.set(index, [piece]);
@@ -211,7 +215,7 @@ export class SseGuard {
     const type = /^\{\s*"type"\s*:\s*"([a-z_.]+)"/.exec(event)?.[1] ?? text(parseRecord(event)?.["type"]);
     // The whole arguments come at their end, so the pieces are only counted.
     if (type === "response.function_call_arguments.delta") {
-      this.#holdArgument(event);
+      this.#holdArgument(text(parseRecord(event)?.["delta"]).length, event.length);
       return;
     }
     const parsed = RESPONSES_READ.has(type) ? parseRecord(event) : undefined;
@@ -334,7 +338,7 @@ export class SseGuard {
   #call(call: JsonObject): void {
     const piece = this.#calls.take(call);
     if (piece === undefined) this.#fault = { kind: "too_large" };
-    else this.#holdArgument(piece);
+    else this.#holdArgument(piece.length);
   }
   #flushCalls(): void {
     const calls = this.#calls.flush();

@@ -33,6 +33,19 @@ describe("sse guard", () => {
     ]);
     assert.equal(out, piece(0, '{"a":1}') + anthropic("content_block_stop", { index: 0 }));
   });
+  it("[SP2] tells the length of each piece of arguments when it comes, in every format that it holds back", () => {
+    const told = (wire: ModelWire, ...chunks: string[]): number[] => {
+      const lengths: number[] = [];
+      const guard = new SseGuard(wire, (length) => lengths.push(length));
+      for (const chunk of chunks) assert.deepEqual(guard.push(chunk), []);
+      return lengths;
+    };
+    assert.deepEqual(told("anthropic-messages", piece(0, '{"a"'), piece(1, ":1")), [4, 2]);
+    const call = (args: string) => openai({ tool_calls: [{ index: 0, id: "c", function: { name: "t", arguments: args } }] });
+    assert.deepEqual(told("openai-completions", call('{"a"'), call(":1")), [4, 2]);
+    const delta = `data: ${JSON.stringify({ type: "response.function_call_arguments.delta", output_index: 0, delta: '{"a":' })}\n\n`;
+    assert.deepEqual(told("openai-responses", delta, delta), [5, 5]);
+  });
   it("ends at the answer's end event and ignores what follows", () => {
     const { out, guard } = run("anthropic-messages", [`${anthropic("message_stop")}event: error\ndata: {}\n\n`]);
     assert.equal(out, anthropic("message_stop"));

@@ -65,6 +65,8 @@ export function createTransport(deps: {
   watchdog: Watchdog;
   now: () => number;
   stopped: () => boolean;
+  /** The provider has taken the call, and bills it from now on. */
+  accepted: () => void;
 }): Transport {
   const { guard, watchdog } = deps;
   let fault: Fault | undefined;
@@ -181,8 +183,11 @@ export function createTransport(deps: {
       const contentType = contentTypeOf(response);
       if (contentType === "application/json") {
         const body = await readText(response, MAX_ERROR_BYTES);
-        throw fail(/"error"/.test(body) ? { kind: "in_band", body } : { kind: "not_a_stream", contentType });
+        if (/"error"/.test(body)) throw fail({ kind: "in_band", body });
+        deps.accepted();
+        throw fail({ kind: "not_a_stream", contentType });
       }
+      if (contentType !== "text/html") deps.accepted();
       if (contentType === "text/html" || !response.body) {
         await response.body?.cancel().catch(() => {});
         throw fail({ kind: "not_a_stream", contentType });

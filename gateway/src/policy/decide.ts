@@ -9,10 +9,12 @@ import type { Decision, PolicyCall, PolicyMode } from "../ports/policy.ts";
 import { isListed } from "../agents/definition.ts";
 import type { Grant } from "../ports/grants.ts";
 import { commandOf, covers, type GrantContext, grantRule, grantsOf, offerOf, onlyReads, scopeOf } from "./grants.ts";
+import { isOutside } from "./hosts.ts";
 import { isForeign, isUnsure, type Taint } from "../ports/taint.ts";
 import { guardedWhy, heardText, isNotSpared, matrixWhy } from "./matrix.ts";
 import { classOf, type JobsMade, memoryChange, modeVerdict, remembersForLong } from "./modes.ts";
 import { once } from "./once.ts";
+import { namesGit } from "./programs.ts";
 import type { RegexEngine } from "./regex.ts";
 import { COMMAND, type CompiledRule, compileRules, isShell, matchRule, namesCommand, type ShellUnit } from "./rules.ts";
 import { type Complexity, readShell } from "./shell.ts";
@@ -82,7 +84,7 @@ function decideUnits(call: PolicyCall, units: readonly Unit[], context: PolicyCo
   if (decision.verdict !== "ask") return decision;
   const { taint: _taint, ...ownWords } = context;
   const spares = (): boolean => context.isOwners && context.byOthers !== true && decideUnits(call, units, ownWords).verdict === "allow";
-  const asked = { ...decision, why: decision.why + heardText(context.taint, spares) };
+  const asked = { ...decision, why: decision.why + gitText(call) + heardText(context.taint, spares) };
   // A rule that asks is the owner's word about every such call: an answer does not overrule it.
   if (grants === undefined) return asked;
   const isRules = decisions.some(({ verdict, rule }) => verdict === "ask" && !isRest(rule));
@@ -94,6 +96,14 @@ interface General {
   readonly byMode: () => Decision;
   readonly byMatrix: () => ReturnType<typeof byMatrix>;
 }
+/** Outside a sandbox git starts what a command in the sandbox may have planted (rule GR3). */
+function gitText(call: PolicyCall): string {
+  const command = isShell(call) && Object.hasOwn(call.args, COMMAND) ? call.args[COMMAND] : undefined;
+  const isConfined = !isOutside(call.args) && call.sandbox !== undefined && call.sandbox !== "off";
+  return isConfined || typeof command !== "string" || !namesGit(command) ? "" : GIT_WHY;
+}
+const GIT_WHY =
+  " Git runs the hooks and programs that the repository's configuration names, and a command in the sandbox may have changed which.";
 /** No answer is offered that would hold for later calls. */
 export const ALWAYS_ASKED = "autonomy.requires_approval";
 const ALWAYS_WHY = "The agent's definition asks about each call of this tool.";

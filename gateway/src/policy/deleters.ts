@@ -192,7 +192,8 @@ function replaced(subcommand: string, args: readonly string[]): number | "many" 
   if (subcommand !== "restore" && args.some((arg) => /^-[a-z]*f|^--(?:f|di)/.test(arg))) return "many";
   const staged = args.some((arg) => /^-[a-zA-Z]*S|^--stag/.test(arg));
   if (subcommand === "restore" && staged && !args.some((arg) => /^-[a-zA-Z]*W|^--wo/.test(arg))) return 0;
-  if (subcommand === "switch") return 0;
+  // An orphan begins without the files of the branch before.
+  if (subcommand === "switch") return args.some((arg) => /^--or/.test(arg)) ? "many" : 0;
   const end = args.indexOf("--");
   const paths = end === -1 ? args.filter((arg) => !arg.startsWith("-")) : args.slice(end + 1);
   if (args.some((arg) => arg.startsWith("--pathspec-f")) || paths.some((path) => /^(?:\.\.?|:.*)$|\/$|[*?[]/.test(path))) return "many";

@@ -341,6 +341,179 @@ describe("[PO13] programs that replace or move files", () => {
   });
 });
 
+describe("[PO13] a move into a temporary folder, where a later deletion asks nothing", () => {
+  it("many: from elsewhere, whatever comes after it", () => {
+    const many = [
+      "mv d /tmp/gone",
+      "mv d /tmp",
+      "mv d /tmp/",
+      "mv -f ./d /tmp/gone 2>/dev/null",
+      "mv /home/me/work/d /tmp/gone",
+      "mv /tmp/a d /tmp/b",
+      "mv ~/work $TMPDIR/gone",
+      'mv "$HOME/work" "/tmp/gone"',
+      "m'v' d /t\"m\"p/gone",
+      "mv d /private/tmp/gone",
+      "mv d //tmp//gone",
+      "mv d /./tmp/gone",
+      "mv d /usr/../tmp/gone",
+      "mv d ../../../tmp/gone",
+      "mv d /t?p/gone",
+      "mv d /TMP/gone",
+      "mv d /proc/self/root/tmp/gone",
+      "mv -t /tmp/gone d",
+      "mv -vt/tmp/gone d",
+      "mv --target-directory=/tmp/gone d",
+      "mv --target-directory /tmp/gone d e",
+      "X=/tmp; mv d $X/gone",
+      'T=$(mktemp -d); mv d "$T"',
+      "T=$(mktemp -d); mv d $T/x",
+      "TMPDIR=$TMPDIR; mv d $TMPDIR/gone",
+      "cd /tmp && mv ~/work gone",
+      "cd /tmp/x; mv $OLDPWD/d .",
+      "cd $TMPDIR && mv ../home/d .",
+      "env -C /tmp mv /home/me/d gone",
+      "sh -c 'mv d /tmp/gone'",
+      "sudo mv d /tmp/gone",
+      "find . -name '*.ts' -exec mv {} /tmp/gone +",
+      "ls | xargs -I{} mv {} /tmp/gone",
+      "echo d /tmp/gone | xargs mv",
+      'for f in *; do mv "$f" /tmp/gone/; done',
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+  });
+  it("few: in one folder, out of a temporary folder, and beside one", () => {
+    const few = [
+      "mv a b",
+      "mv src/a.ts src/b.ts",
+      "mv /tmp/a /tmp/b",
+      "mv /tmp/x/bin/tool ~/bin/tool",
+      "mv $TMPDIR/a /tmp/b",
+      "cd /tmp && curl -so a.tgz https://example.org/a.tgz && mv a.tgz b.tgz",
+      "cd /tmp/x && mv bin/tool ~/bin/",
+      'T=$(mktemp -d); tar xzf a.tgz -C "$T"; mv "$T/bin" bin',
+      'for f in *.txt; do mv "$f" "$(basename "$f" .txt).md"; done',
+      "ls /tmp; mv a b",
+      "mv tmp old",
+      "mv a tmp/b",
+      "cp -r d /tmp/copy",
+      "cat /tmp/log && mv a.txt docs/b",
+      // The workspace itself may be below /tmp: a move in it names no temporary folder.
+      "mv d e",
+      "mv /tmp/work/d /tmp/work/e",
+    ];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
+});
+
+describe("[PO13] a long command", () => {
+  /** Texts of 49,000 characters. */
+  const long = (part: string, before = ""): string => before + part.repeat(Math.floor((49_000 - before.length) / part.length));
+  it("asks when it can't be read in the steps that a command has", () => {
+    const many = [
+      long(`sudo ${"tar x ".repeat(900)};`),
+      long("tar a ", "sh -c 'a' <<E\n"),
+      long(`sh -c "env a";`),
+      long("-c alias.x=y ", "git "),
+      long("env a; "),
+    ];
+    assert.deepEqual(
+      many.map((text) => deletionOf(text)),
+      many.map(() => "many"),
+    );
+  });
+  it("asks nothing when it is a file that is written, or a list of ordinary commands", () => {
+    const code = "export const sum = (a: number, b: number): number => { return (a + b) | 0; };\nif (tar) find(git.log);\n";
+    const few = [
+      long(code, "cat > sum.ts <<'E'\n"),
+      long("mv a b;"),
+      long("cp a b && "),
+      long("cargo test --workspace\n"),
+      long("print(1 + 2)\n", "python3 - <<'E'\nfind(git)\n"),
+    ];
+    assert.deepEqual(
+      few.map((text) => deletionOf(text)),
+      few.map(() => "few"),
+    );
+  });
+  it("counts the steps of each command by itself", () => {
+    assert.equal(deletionOf(long("env a; ")), "many");
+    assert.equal(deletionOf("env a"), "few");
+  });
+});
+
+describe("[PO13] deletions that hide in code", () => {
+  it("many: the function and its option stand anywhere in the code", () => {
+    const many = [
+      "node -e \"fs.rmSync(String('d'),{recursive:true})\"",
+      'node -e \'fs["rmSync"]("d",{recursive:true})\'',
+      "node -e 'fs[`rm`](\"d\",{recursive:!0},()=>{})'",
+      "node -e \"const o={recursive:true};require('fs').rmSync('d',o)\"",
+      "node -e 'const {rm:x}=fs; x(\"d\", {recursive:true},f)'",
+      "node -e 'fs.rm.call(fs,\"d\",{recursive:true},f)'",
+      "node -e 'fs.promises.rm ( p(1), {force:true, recursive:true})'",
+      "bun -e 'rmdirSync(join(a()),{recursive:true})'",
+      'deno eval \'Deno["remove"](f("d"),{recursive:true})\'',
+      "node <<'E'\nfs.rmSync(String('d'),\n{recursive:true})\nE",
+      "ruby -e 'FileUtils.remove_entry_secure \"d\"'",
+      "ruby -e 'FileUtils.remove_dir(\"d\")'",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+    const few = [
+      "bash -lc 'git submodule update --init --recursive && rm -f a.txt'",
+      "sh -c 'git clone --recursive x && rm a.tgz'",
+      "node -e 'fs.mkdirSync(\"a\",{recursive:true})'",
+      "node -e 'fs.rmSync(\"a.txt\")'",
+      "node -e 'fs.rmdirSync(\"a\")'",
+      "python3 -c 'import glob; print(glob.glob(\"**\", recursive=True))'",
+    ];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
+  it("many: what a script of sed runs, by its command or by its flag", () => {
+    const many = [
+      'sed -n "1e mv d /tmp/q" F',
+      "sed '1erm -rf d' F",
+      "sed '/x/e rm -rf d' F",
+      "sed '\\%x%,$!{p;e rm -rf d\n}' F",
+      "sed -ne '1e rm -rf d' F",
+      "sed -e1erm\\ -rf\\ d F",
+      "sed --expression='1e $X -rf d' F",
+      "sed e F",
+      "sed '$!e' F",
+      "sed '1s/a/b/e' F",
+      "sed 's/a/b/;s:c:d:e;p' F",
+      "sed 's/a/b/gIe' F",
+      "sed 's/a\\/b/c/2e' F",
+      "sed -es!a!b!e F",
+      "sed 'y/a/b/;s/.*/rm -rf d/e' F",
+      "busybox sed 's/a/b/e' F",
+      "find . -name x -exec sed 's/a/b/e' {} +",
+      "ls | xargs sed 's/.*/rm -r &/e'",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+    const few = [
+      "sed -n '1,5p' e.txt",
+      "sed 's/e/E/g' some/release.txt",
+      "sed -E 's#(a|e)#[\\1]#g;/e/d' src/e",
+      "sed '1i e $X -rf' F",
+      "deno eval 'Deno.mkdir(\"a\",{recursive:true})'",
+      "sed '/re/,/e$/d' F",
+      "sed 's/a/b/w e.txt' F",
+      "sed ':e;N;$!be;s/\\n/ /g' F",
+      "sed 'y/abe/xye/' F",
+      "sed '1e date' F",
+      "sed -ie 's/a/b/' F",
+    ];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
+  it("many: a branch that begins without files", () => {
+    const many = ["git switch --orphan z", "git -C a switch --orp z"];
+    assert.deepEqual(all(many), each(many, "many"));
+    const few = ["git switch z", "git switch -c z", "git checkout --orphan z"];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
+});
+
 describe("[PO13] everyday lines that delete in temporary folders only, and their neighbours", () => {
   it("few: a folder of mktemp, what stands beside a moved folder, a compiler by its usual variable", () => {
     const few = [
@@ -351,9 +524,9 @@ describe("[PO13] everyday lines that delete in temporary folders only, and their
       'T=$(mktemp -d); trap \'rm -rf "$T"\' EXIT; tar xzf a.tgz -C "$T"',
       'T=$(mktemp -d -t build); printf "%s" x > a; find "$T" -delete',
       'T=$(mktemp -d /tmp/x.XXXXXX); rm -rf "$T"',
-      "mv dist /tmp/old && rm -rf /tmp/old2",
+      "mv /tmp/dist /tmp/old && rm -rf /tmp/old2",
       "trap 'rm -f a.txt; rm -rf /tmp/x' EXIT INT; make",
-      "rm -rf /tmp/old2; mv dist /tmp/old",
+      "rm -rf /tmp/old2; mv dist old",
       "$CC -o a a.c",
       ["$", "{CC} -o a a.c && ./a"].join(""),
       "$CC -O2 -o a a.c && $PYTHON run.py",
@@ -451,7 +624,7 @@ describe("[PO13] everyday lines that delete in temporary folders only, and their
 
   it("lines with many variables and folders are read quickly", () => {
     assert.equal(deletionOf(`T=$(mktemp -d); ${'ls "$T"; '.repeat(1_500)} rm -rf "$T"`), "few");
-    assert.equal(deletionOf(`${"mv a /tmp/b; ".repeat(3_500)} rm -rf /tmp/c`), "few");
+    assert.equal(deletionOf(`${"mv /tmp/a /tmp/b; ".repeat(2_500)} rm -rf /tmp/c`), "few");
     assert.equal(deletionOf(`${"cd -a ".repeat(8_000)} rm x`), "few");
     assert.equal(deletionOf(`${"$CC ".repeat(4_000)}`), "few");
     // Each of these was read again from each of its parts.

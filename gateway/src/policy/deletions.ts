@@ -7,8 +7,10 @@ import { copiesByPath, copiesDeleter, mayBring } from "./copied-programs.ts";
 import { type Believed, type Commands, countOf, DELETERS, MAX_DELETED, nameOf } from "./deleters.ts";
 import { withKnownNames } from "./known-names.ts";
 import { mentionsDeletion } from "./mentioned-deletions.ts";
-import { believedByWords, believedIn, leastOf, movesToMemory } from "./moved-files.ts";
+import { believedByWords, believedIn, leastOf, movesAway } from "./moved-files.ts";
 import { once } from "./once.ts";
+import { beginReading, takesTooLong } from "./reading-steps.ts";
+import { commandsOfSed } from "./sed-script.ts";
 import { readShell } from "./shell.ts";
 import { runsAnother, SHELLS } from "./wrappers.ts";
 
@@ -32,18 +34,20 @@ interface Scope {
 let last: { readonly text: string; readonly found: Deletion } | undefined;
 /** What a text for a shell deletes at most, as far as its words tell. */
 export function deletionOf(given: string, depth = 0): Deletion {
+  if (depth === 0 && last?.text === given) return last.found;
+  beginReading();
   if (depth > 0) return deletionIn(given, { depth, believed: "all" });
-  if (last?.text !== given) last = { text: given, found: deletionIn(given, { depth, believed: "all" }) };
+  last = { text: given, found: deletionIn(given, { depth, believed: "all" }) };
   return last.found;
 }
 function deletionIn(given: string, { depth, believed: outer, isCode = false }: Scope): Deletion {
-  if (depth > MAX_DEPTH || given.length > MAX_TEXT) return "many";
+  if (depth > MAX_DEPTH || given.length > MAX_TEXT || takesTooLong(1 + given.length / 10)) return "many";
   // The command may set the variable, and a program that runs another one may give it other variables.
   const shown = depth > 0 ? given : withKnownNames(given);
   const text = depth > 0 || SETS_TMPDIR.test(given.replaceAll(/["'\\]/g, "")) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;
   const rough = once(() => roughCommands(text));
   const brings = mayBring(text);
-  if (brings && (copiesDeleter(text, rough()) || movesToMemory(text, rough()))) return "many";
+  if (brings && (copiesDeleter(text, rough()) || movesAway(text, rough()))) return "many";
   const scope: Scope = { depth, believed: leastOf(outer, brings ? believedIn(text, rough()) : believedByWords(text)) };
   const read = readShell(text);
   if (read.kind === "plain") {
@@ -64,6 +68,7 @@ function deletionIn(given: string, { depth, believed: outer, isCode = false }: S
 function isMany(commands: Commands, scope: Scope): boolean {
   let count = 0;
   for (const words of commands) {
+    if (takesTooLong(1)) return true;
     for (const part of partsOf(words, scope)) {
       if (part === "many") return true;
       count += part;
@@ -77,6 +82,7 @@ const SETS_TMPDIR = /(?<!\$|\$\{)TMPDIR/;
 
 /** Whether one command deletes many files, or may. */
 export function deletesMany(words: readonly string[]): boolean {
+  beginReading();
   return isMany([words], { depth: 0, believed: "all" });
 }
 
@@ -86,7 +92,11 @@ function partsOf(words: readonly string[], scope: Scope): readonly (number | "ma
   const count = (from: readonly string[]): number | "many" => countOf(from, scope.believed);
   if (copiesByPath(words)) return ["many"];
   if (!runsAnother(words) && !MORE_RUNNERS.has(name)) return [count(words)];
+  const deleters = words.filter((word) => DELETERS.has(nameOf(word))).length;
+  if (takesTooLong(4 + words.length + (words.length * deleters) / 16)) return ["many"];
   if (words.length > MAX_WORDS || runsUnknown(words) || runsItsInput(words)) return ["many"];
+  const ofSed = runBySed(words);
+  if (ofSed === "unknown" || ofSed.some((text) => deletionIn(text, { ...scope, depth: scope.depth + 1 }) === "many")) return ["many"];
   // The other command is one of the words, or begins at one of them.
   const inner = innerOf(words);
   const isCode = !words.some((word) => isShell(word) || TAKES_SHELL.has(nameOf(word)));
@@ -133,9 +143,15 @@ const PREFIXES: ReadonlySet<string> = new Set(
     " ",
   ),
 );
-/** Of awk: lines of its input are commands. Of sed: the line that a replacement gives, or each line. */
+/** What the scripts of sed run: any argument may be one. */
+function runBySed(words: readonly string[]): readonly string[] | "unknown" {
+  const at = words.findIndex((word) => /^g?sed$/.test(nameOf(word)));
+  if (at === -1) return [];
+  const found = words.slice(at + 1).map((arg) => commandsOfSed(arg.replace(/^-[A-Za-z]*?e|^--e[a-z]*=/, "")));
+  return found.includes("unknown") ? "unknown" : found.flat();
+}
+/** Of awk: lines of its input are commands. */
 const RUNS_LINES = /system\s*\(\s*[^"\s)]|\|\s*"[^"]*\bsh\b/;
-const RUNS_RESULT = /^[\d,$]*e$|^s([/|#,]).*\1.*\1[gpiI0-9]*e[a-zI]*$/;
 /** Whether what a command runs is made by the shell: `sh -c "$X"`, `env $X`, `find -exec $X`. */
 function runsUnknown(words: readonly string[]): boolean {
   const [program = "", ...args] = words;
@@ -144,7 +160,6 @@ function runsUnknown(words: readonly string[]): boolean {
   if (name === "eval" || name === "trap") return args.some((arg) => isMade(arg));
   if (name === "git") return args.some((arg) => arg.startsWith("--config-env"));
   if (/^[gmn]?awk$/.test(name)) return args.some((arg) => RUNS_LINES.test(arg));
-  if (/^g?sed$/.test(name) && args.some((arg) => RUNS_RESULT.test(arg))) return true;
   const isOfShell = words.some((word) => isShell(word));
   if (isOfShell && args.some((arg, at) => arg.startsWith("<(") || (/^-[a-z]*c$/.test(arg) && isMade(args[at + 1] ?? "{}")))) return true;
   if (args.some((arg, at) => /^-(?:exec|execdir|ok|okdir)$/.test(arg) && isMade(args[at + 1]) && args[at + 1] !== "{}")) return true;

@@ -7,7 +7,7 @@ import type { Decision, PolicyCall } from "../ports/policy.ts";
 import { decide, policyOf } from "./decide.ts";
 import { choiceText, scopeText } from "./grant-text.ts";
 import type { Grant, GrantScope } from "../ports/grants.ts";
-import { covers, type GrantContext, offerOf, scopeOf } from "./grants.ts";
+import { covers, type GrantContext, offerOf, onlyReads, scopeOf } from "./grants.ts";
 import { withoutHosts } from "./hosts.ts";
 import { loadRegexEngine } from "./load.ts";
 
@@ -48,17 +48,16 @@ const commands = (command: unknown, sandbox: SandboxProfile = "off", more: Recor
 
 describe("[GR3] what a command can be granted as", () => {
   const outside: readonly (readonly [command: string, scope: unknown])[] = [
-    ["git push origin main", [["git", "push", "origin", "main"]]],
-    ["git log --oneline", [["git", "log"]]],
-    // Their hooks and filters may run what the agent has written.
-    ["git commit -m x", [["git", "commit", "-m", "x"]]],
-    ["git add a", [["git", "add", "a"]]],
+    ["git push origin main", undefined],
+    ["git log --oneline", undefined],
+    ["git commit -m x", undefined],
+    ["git add a", undefined],
+    ["git log --output=/home/me/.bashrc", undefined],
+    ["git diff --ou x", undefined],
+    ["git -C x log", undefined],
+    ["git remote set-url origin https://example.org", undefined],
+    ["git apply --unsafe-paths x", undefined],
     // Options that write a file.
-    ["git log --output=/home/me/.bashrc", [["git", "log", "--output=/home/me/.bashrc"]]],
-    ["git diff --ou x", [["git", "diff", "--ou", "x"]]],
-    ["git -C x log", [["git", "-C", "x", "log"]]],
-    ["git remote set-url origin https://example.org", [["git", "remote", "set-url", "origin", "https://example.org"]]],
-    ["git apply --unsafe-paths x", [["git", "apply", "--unsafe-paths", "x"]]],
     ["sort -u a", [["sort", undefined]]],
     ["sort -uo x a", undefined],
     ["sort --output=x a", [["sort", "--output=x", "a"]]],
@@ -70,7 +69,7 @@ describe("[GR3] what a command can be granted as", () => {
     ["yq -i .a x", [["yq", "-i", ".a", "x"]]],
     ["sed 'w x' y", [["sed", "w x", "y"]]],
     ["date -s x", [["date", "-s", "x"]]],
-    ["eslint .", [["eslint", "."]]],
+    ["eslint .", undefined],
     // Options that start a program.
     ["rg --pre ./x a", undefined],
     ["rg --pre=./x a", undefined],
@@ -109,7 +108,7 @@ describe("[GR3] what a command can be granted as", () => {
     ["./run.sh", undefined],
     ["scripts/test", undefined],
     ["/tmp/x", undefined],
-    ["/usr/bin/git status", [["/usr/bin/git", "status"]]],
+    ["/usr/bin/git status", undefined],
     ["sudo ls", undefined],
     ["env ls", undefined],
     ["find . -exec ls {} +", undefined],
@@ -133,7 +132,7 @@ describe("[GR3] what a command can be granted as", () => {
   });
   test("[PO13] a deletion of many files is granted as the whole command, in a sandbox too", () => {
     for (const sandbox of ["off", "workspace", "workspace+net", "strict"] as const)
-      for (const command of ["rm -rf dist", "git clean -fdx"]) assert.deepEqual(commands(command, sandbox), [command.split(" ")]);
+      for (const command of ["rm -rf dist", "rsync --delete a b"]) assert.deepEqual(commands(command, sandbox), [command.split(" ")]);
     assert.deepEqual(commands("sh -c 'rm -rf a'", "workspace"), [["sh", "-c", "rm -rf a"]]);
     // Allowed is this line, not any input of a shell.
     assert.deepEqual(commands("echo rm -rf a | sh", "workspace"), [["echo", "rm", "-rf", "a"], ["sh"]]);
@@ -209,26 +208,26 @@ describe("[GR3] what a command can be granted as", () => {
   });
   test("a call outside the sandbox as one without a sandbox, with a rule that names that", () => {
     const out = (command: string, sandbox: SandboxProfile = "workspace") => ({ ...bash(command, { sandbox: "off" }), sandbox });
-    const push = scopeOf(out("git push"), at("workspace"));
+    const push = scopeOf(out("tool push"), at("workspace"));
     assert.deepEqual(push?.what, {
       kind: "commands",
       sandbox: "off",
       folder: "",
-      commands: [{ program: "git", words: ["git", "push"] }],
+      commands: [{ program: "tool", words: ["tool", "push"] }],
     });
     assert.equal(scopeOf(out("python x.py"), at("workspace")), undefined);
-    assert.deepEqual(offerOf(out("git push"), at("workspace"))?.always?.when, [
-      { path: "command", op: "equals", value: ["git", "push"] },
+    assert.deepEqual(offerOf(out("tool push"), at("workspace"))?.always?.when, [
+      { path: "command", op: "equals", value: ["tool", "push"] },
       { path: "sandbox", op: "equals", value: "off" },
     ]);
-    const inside = scopeOf(bash("git push"), at("workspace"));
+    const inside = scopeOf(bash("tool push"), at("workspace"));
     assert.ok(push && inside && !covers(push, inside) && !covers(inside, push));
     for (const sandbox of ["workspace+net", "read-only", "OFF", 1])
-      assert.equal(scopeOf(bash("git push", { sandbox }), at("workspace")), undefined, String(sandbox));
+      assert.equal(scopeOf(bash("tool push", { sandbox }), at("workspace")), undefined, String(sandbox));
     const granted = { grants: [{ id: "g1", scope: push as GrantScope, expiresAt: 1 }], agentId: "main", sandbox: "workspace" as const };
     const context = { policy: policyOf(undefined, engine), isOwners: true, unset: "auto" as const, granted };
-    assert.deepEqual(decide(out("git push"), context), { verdict: "allow", rule: "grant:g1" });
-    assert.equal(decide(out("git push --force"), context).verdict, "ask");
+    assert.deepEqual(decide(out("tool push"), context), { verdict: "allow", rule: "grant:g1" });
+    assert.equal(decide(out("tool push --force"), context).verdict, "ask");
   });
   test("[GR3] after text of others, programs that only read are still allowed in this conversation, and others ask", () => {
     const world = { label: "world", source: "the output of lap__Bash" } as const;
@@ -239,11 +238,11 @@ describe("[GR3] what a command can be granted as", () => {
       const context = { policy: policyOf(undefined, engine), isOwners: true, unset: "auto" as const, taint: world, granted };
       return decide({ ...bash(command), sandbox: "off" }, context).verdict;
     };
-    for (const command of ["git status -s", "ls -la", "grep -rn x . | head -5"]) {
+    for (const command of ["du -s", "ls -la", "grep -rn x . | head -5"]) {
       assert.equal(verdict(command, { sessionId: "s1" }), "allow", command);
       assert.equal(verdict(command, {}), "ask", command);
     }
-    for (const command of ["git push", "git log --output=x", "rm a", "curl example.org", "ls && git push"])
+    for (const command of ["tool push", "sort --output=x a", "rm a", "curl example.org", "ls && tool push"])
       assert.equal(verdict(command, { sessionId: "s1" }), "ask", command);
   });
   test("files by their folder, and messages by where they go", () => {
@@ -279,6 +278,99 @@ describe("[GR3] what a command can be granted as", () => {
     const to = (length: number) => scopeOf(native("gsv__Message", { to: "x".repeat(length) }), at());
     const room = 2_048 - JSON.stringify(to(1)).length + 1;
     assert.ok(to(room) && to(room + 1) === undefined);
+  });
+});
+
+describe("[GR3] git and other programs that start what a configuration in the folder names", () => {
+  const GIT = [
+    "git status",
+    "git log --oneline",
+    "git diff",
+    "git push",
+    "git -C sub status",
+    "Git status",
+    "/usr/bin/git fetch",
+    "git-lfs pull",
+  ];
+  const WRAPPED = ["env git status", "nice git log", "timeout 5 git diff", "ls && git status", "echo x | xargs git add"];
+  const OTHERS = [
+    "gh pr list",
+    "hg status",
+    "svn up",
+    "direnv allow",
+    "docker compose up",
+    "docker-compose up",
+    "terraform plan",
+    "cargo build",
+  ];
+  const MORE = [
+    "go build",
+    "rustc a.rs",
+    "eslint .",
+    "mypy x",
+    "wrangler deploy",
+    "code .",
+    "vim a",
+    "cargo-nextest run",
+    "ansible-lint x",
+  ];
+  const out = (command: string) => ({ ...bash(command, { sandbox: "off" }), sandbox: "workspace" as const });
+  const context = { policy: policyOf(undefined, engine), isOwners: true, unset: "auto" as const };
+  for (const command of [...GIT, ...WRAPPED, ...OTHERS, ...MORE])
+    test(`outside a sandbox only once: ${command}`, () => {
+      assert.equal(scopeOf(out(command), at("workspace")), undefined);
+      assert.equal(scopeOf(bash(command), at("off")), undefined);
+      const decision = decide(out(command), { ...context, granted: { ...at("workspace"), grants: [] } });
+      assert.ok(decision.verdict === "ask" && decision.offer === undefined);
+      assert.match(decision.why, /It can be allowed once only/);
+    });
+  test("a grant that was made before does not answer, and neither one for the sandbox, also in this conversation", () => {
+    for (const what of [{ program: "git", subcommand: "status" }, { program: "git", words: ["git", "status"] }, { program: "git" }])
+      for (const sandbox of ["off", "workspace"] as const) {
+        const scope = {
+          agentId: "main",
+          tool: "Bash",
+          nodeId: "lap",
+          what: { kind: "commands", sandbox, folder: "", commands: [what] },
+        } as const;
+        const granted = { ...at("workspace"), grants: [{ id: "g1", scope, expiresAt: 1, sessionId: "s1" }] };
+        assert.equal(decide(out("git status"), { ...context, granted }).verdict, "ask", JSON.stringify(what));
+        const off = { ...bash("git status"), sandbox: "off" as const };
+        assert.equal(decide(off, { ...context, granted: { ...granted, sandbox: "off" } }).verdict, "ask", JSON.stringify(what));
+        assert.equal(onlyReads(scope), false);
+      }
+  });
+  test("in a sandbox git has its subcommands, and no rule is offered, which would hold without one", () => {
+    assert.deepEqual(commands("git log -3", "workspace"), [["git", "log"]]);
+    assert.deepEqual(commands("gh pr list", "workspace"), [["gh", "pr list"]]);
+    assert.equal(offerOf(bash("git log"), at("workspace"))?.always, undefined);
+    assert.ok(offerOf(bash("git log"), at("workspace")));
+  });
+  test("a question about git outside the sandbox says what git starts, in every mode and after a rule, and no other question does", () => {
+    const why = (call: PolicyCall & { sandbox?: SandboxProfile }, config = {}): string => {
+      const decision = decide(call, { ...context, policy: policyOf(config, engine), granted: { ...at("workspace"), grants: [] } });
+      return decision.verdict === "ask" ? decision.why : decision.verdict;
+    };
+    const SAYS =
+      / Git runs the hooks and programs that the repository's configuration names, and a command in the sandbox may have changed which\./;
+    const rules = [{ id: "r", tool: "*", decision: "ask" as const }];
+    for (const command of ["git status", "env git status", "cd x; git push $Y", "/usr/bin/g'i't log", "sh -c 'git log'"]) {
+      assert.match(why(out(command)), SAYS, command);
+      assert.match(why(out(command), { mode: "ask" }), SAYS, command);
+      assert.match(why(out(command), { rules }), SAYS, command);
+      assert.match(why({ ...bash(command), sandbox: "off" }), SAYS, command);
+      assert.doesNotMatch(why({ ...bash(command), sandbox: "workspace" }, { mode: "ask" }), SAYS, command);
+    }
+    for (const command of ["cat .git/config", "cat .gitignore", "ls legit", "curl x.org/a.git", "scp git@x.org:a b"])
+      assert.doesNotMatch(why(out(command)), SAYS, command);
+  });
+  test("what a rule of the owner allows stays the owner's word", () => {
+    const when = [
+      { path: "command", op: "equals" as const, value: ["git", "fetch"] },
+      { path: "sandbox", op: "equals" as const, value: "off" },
+    ];
+    const policy = policyOf({ rules: [{ id: "f", tool: "lap__Bash", decision: "allow", when }] }, engine);
+    assert.deepEqual(decide(out("git fetch"), { ...context, policy }), { verdict: "allow", rule: "rule:f" });
   });
 });
 
@@ -351,7 +443,7 @@ describe("[GR2] a grant covers nothing else", () => {
         assert.ok(one.kind === "commands" && two.kind === "commands");
         assert.deepEqual(one.commands, two.commands);
         if (left.sandbox === "off" && ["rm", "curl"].includes(left.words[0] ?? "")) assert.deepEqual(left.words, right.words);
-        if (left.sandbox === "off") assert.ok(!["python3", "npm"].includes(left.words[0] ?? ""));
+        if (left.sandbox === "off") assert.ok(!["git", "python3", "npm"].includes(left.words[0] ?? ""));
       }),
       { numRuns: 5_000, seed: 7 },
     );
@@ -383,49 +475,49 @@ describe("decide", () => {
     decide(call, { policy: policyOf({ mode: "ask", ...config }, engine), isOwners: context.isOwners, granted: { ...context, grants } });
 
   test("[GR5] a grant answers the mode's question, and its id is the rule", () => {
-    const grants = [grant(bash("git show"))];
-    assert.deepEqual(decided(bash("git show -s"), grants), { verdict: "allow", rule: "grant:g1" });
-    assert.equal(decided(bash("git show --output=x"), grants).verdict, "ask");
-    assert.equal(decided(bash("git pull"), grants).verdict, "ask");
-    assert.equal(decided(bash("git show && git pull"), grants).verdict, "ask");
-    assert.deepEqual(decided(bash("git show && git log"), [...grants, grant(bash("git log"), at(), "g2")]), {
+    const grants = [grant(bash("du"))];
+    assert.deepEqual(decided(bash("du -s"), grants), { verdict: "allow", rule: "grant:g1" });
+    assert.equal(decided(bash("df"), grants).verdict, "ask");
+    assert.equal(decided(bash("tool pull"), grants).verdict, "ask");
+    assert.equal(decided(bash("du && tool pull"), grants).verdict, "ask");
+    assert.deepEqual(decided(bash("du && ls"), [...grants, grant(bash("ls"), at(), "g2")]), {
       verdict: "allow",
       rule: "grant:g1 grant:g2",
     });
   });
   test("[GR5] rules come first, a denial of the mode stays, and a sandbox that is gone asks again", () => {
-    const grants = [grant(bash("git push"))];
+    const grants = [grant(bash("tool push"))];
     const rules = (decision: "ask" | "deny") => ({ rules: [{ id: "r", tool: "*", decision }] });
-    assert.equal(decided(bash("git push"), grants, rules("deny")).verdict, "deny");
-    assert.equal(decided(bash("git push"), grants, rules("ask")).verdict, "ask");
-    assert.equal(decided(bash("git push"), grants, { mode: "plan" }).verdict, "deny");
+    assert.equal(decided(bash("tool push"), grants, rules("deny")).verdict, "deny");
+    assert.equal(decided(bash("tool push"), grants, rules("ask")).verdict, "ask");
+    assert.equal(decided(bash("tool push"), grants, { mode: "plan" }).verdict, "deny");
     const confined = [grant(bash("python3 a.py"), at("workspace"))];
     assert.equal(decided(bash("python3 b.py"), confined, {}, at("workspace")).verdict, "allow");
     assert.equal(decided(bash("python3 b.py"), confined, {}, at("off")).verdict, "ask");
-    assert.equal(decided(bash("git push"), grants, {}, at("off", { isOwners: false })).verdict, "ask");
+    assert.equal(decided(bash("tool push"), grants, {}, at("off", { isOwners: false })).verdict, "ask");
   });
   test("[GR4] a question offers what can be granted, and nothing when a rule asks or the command is complex", () => {
     const offer = (call: PolicyCall, config = {}, context = at()): unknown => {
       const decision = decided(call, [], config, context);
       return decision.verdict === "ask" ? decision.offer : "no question";
     };
-    assert.deepEqual(offer(bash("git push")), {
+    assert.deepEqual(offer(bash("tool push")), {
       scope: {
         agentId: "main",
         tool: "Bash",
         nodeId: "lap",
-        what: { kind: "commands", sandbox: "off", folder: "", commands: [{ program: "git", words: ["git", "push"] }] },
+        what: { kind: "commands", sandbox: "off", folder: "", commands: [{ program: "tool", words: ["tool", "push"] }] },
       },
-      always: { tool: "lap__Bash", decision: "allow", when: [{ path: "command", op: "equals", value: ["git", "push"] }] },
+      always: { tool: "lap__Bash", decision: "allow", when: [{ path: "command", op: "equals", value: ["tool", "push"] }] },
     });
-    assert.equal(offer(bash("git push"), { rules: [{ id: "r", tool: "*", decision: "ask" }] }), undefined);
-    assert.equal(offer(bash("git push $X")), undefined);
+    assert.equal(offer(bash("tool push"), { rules: [{ id: "r", tool: "*", decision: "ask" }] }), undefined);
+    assert.equal(offer(bash("tool push $X")), undefined);
     assert.equal(offer(bash("python3 a.py")), undefined);
     const confined = offer(bash("python3 a.py"), {}, at("workspace"));
     assert.ok(confined && !("always" in (confined as object)), "a rule names no sandbox");
   });
   test("[GR4] the offered rule allows the call, and no other", () => {
-    for (const call of [bash("git push -f"), write("/srv/a/b/c"), native("gsv__Message", { to: "discord/me", text: "x" })]) {
+    for (const call of [bash("tool push -f"), write("/srv/a/b/c"), native("gsv__Message", { to: "discord/me", text: "x" })]) {
       const decision = decided(call, []);
       assert.ok(decision.verdict === "ask" && decision.offer?.always, JSON.stringify(decision));
       const rules = [{ id: "a", ...decision.offer.always }];
@@ -444,10 +536,10 @@ describe("decide", () => {
 });
 
 test("[GR1] the text of an answer names the rule that it makes, or the scope of its grant", () => {
-  const offer = offerOf(bash("git push"), at());
+  const offer = offerOf(bash("tool push"), at());
   assert.ok(offer);
   const shown = (text: string): string => `<${text}>`;
-  const rule = '{"tool":"lap__Bash","decision":"allow","when":[{"path":"command","op":"equals","value":["git","push"]}]}';
+  const rule = '{"tool":"lap__Bash","decision":"allow","when":[{"path":"command","op":"equals","value":["tool","push"]}]}';
   assert.equal(
     choiceText("always", offer.scope, offer.always, shown),
     `the rule <${rule}> in toolApproval.rules, with an id of its own, until you remove it; \`gsv approval grants\` lists it`,
@@ -462,8 +554,8 @@ test("[GR1] the text of a scope names everything that limits it", () => {
     return scopeText(scope, (shown) => shown);
   };
   assert.equal(
-    text(bash("git log")),
-    "`git log` with any further arguments, in the workspace of lap, without a sandbox, by the agent main",
+    text(bash("git log"), "workspace"),
+    "`git log` with any further arguments, in the workspace of lap, in the sandbox workspace, by the agent main",
   );
   assert.equal(
     text(bash("python3 x", { workdir: "a" }), "workspace"),

@@ -1,6 +1,8 @@
 /** Deletions that are mentioned in code, or behind an option, of a program that runs other commands (rule PO13). PURE. */
 import { type Believed, countOf, DELETERS, MAX_DELETED, nameOf } from "./deleters.ts";
 
+import { takesTooLong } from "./reading-steps.ts";
+
 /** Tokens of a text that are looked at, and how many of them may name a program that deletes. */
 const MAX_TOKENS = 20_000;
 const MAX_MENTIONS = 200;
@@ -13,7 +15,7 @@ export function mentionsDeletion(words: readonly string[], believed: Believed): 
   return isMentioned(text, nameOf(words[0]), believed) || (bare !== text && isMentioned(bare, nameOf(words[0]), believed));
 }
 function isMentioned(text: string, program: string, believed: Believed): boolean {
-  if (REMOVES_FOLDERS.test(text)) return true;
+  if (removesFolders(text)) return true;
   const tokens = text.split(/[\s"'`(){}[\];,|&!=<>\\]+/).filter((token) => token !== "");
   if (tokens.length > MAX_TOKENS) return true;
   const isList = program === "parallel";
@@ -23,10 +25,16 @@ function isMentioned(text: string, program: string, believed: Believed): boolean
     const bare = token.replace(/^-[A-Za-z](?=[a-z])|^[\d,$]+e(?=[a-z])/, "");
     if (!DELETERS.has(nameOf(bare))) return false;
     if ((isList && nameOf(bare) === "rm") || ++seen > MAX_MENTIONS) return true;
+    if (takesTooLong((tokens.length - at) / 16)) return true;
     const count = countOf([bare, ...tokens.slice(at + 1)], believed);
     return count === "many" || count > MAX_DELETED;
   });
 }
 /** Functions of common languages that delete a folder with what is in it. */
 const REMOVES_FOLDERS =
-  /\b(?:rmtree|remove_tree|rm_rf|rm_r|remove_dir_all|deltree|delete-directory)\b|\brm(?:dir)?(?:Sync)?\([^)]{0,300}recursive|\bunlink[\s(]*(?:glob|<)/;
+  /\b(?:rmtree|remove_tree|rm_rf|rm_r|remove_dir(?:_all)?|remove_entry(?:_secure)?|deltree|delete-directory|RemoveAll|deleteRecursively|emptyDir(?:Sync)?)\b|\bunlink[\s(]*(?:glob|<)/;
+/** Of JavaScript: those do it with an option that may stand anywhere in the code. `rm` is a function, not the program. */
+const REMOVES_WITH_OPTION =
+  /\brm(?:dir)?(?:Sync\b|\s{0,9}\(|`?\s{0,9}[\]}:]|\?\.|\.(?:call|apply|bind)\b)|\bDeno\b[^;]{0,20}\bremove|\bremove(?:Sync)?\b[^;]{0,20}\bDeno/;
+const IS_RECURSIVE = /\brecursive\b|\\(?:x|u)/;
+const removesFolders = (text: string): boolean => REMOVES_FOLDERS.test(text) || (REMOVES_WITH_OPTION.test(text) && IS_RECURSIVE.test(text));

@@ -2,13 +2,61 @@
  * What a command moves or links into a folder for temporary files (rule PO13). PURE. A path there may then lead elsewhere, and what was moved
  * to a folder that ends with the command is gone.
  */
+import { normalPath } from "./paths.ts";
 import { type Believed, type Commands, isTemporary, nameOf } from "./deleters.ts";
 
 /** Folders that end with the command in a sandbox: what is moved there is gone. */
 const MEMORY = /(?<![\w./-])\/(?:dev\/shm|(?:var\/)?run|var\/tmp)(?![\w-])/;
-/** Whether a command moves something there. */
-export const movesToMemory = (text: string, rough: Commands): boolean =>
-  MEMORY.test(text.replaceAll(/["'\\]/g, "")) && rough.some((words) => words.some((word) => /^g?mv$/.test(nameOf(word))));
+/** Whether a command moves something there, or from elsewhere into a temporary folder: a later deletion there is not asked about. */
+export function movesAway(text: string, rough: Commands): boolean {
+  const plain = text.replaceAll(/["'\\]/g, "");
+  const moves = rough.flatMap(movedBy);
+  if (moves.length === 0) return false;
+  if (MEMORY.test(plain)) return true;
+  if (!MAY_NAME_TEMPORARY.test(plain)) return false;
+  const home = /\bHOME=/.test(plain) ? "$HOME" : "/~";
+  const isThere = GOES_TO_TEMPORARY.test(plain);
+  // Those hold a folder that mktemp has made.
+  const made = new Set([...plain.matchAll(/\b([A-Za-z_]\w{0,40})=made\b/g)].map(([, name = ""]) => name));
+  const isOut = (word: string): boolean => !isTemporary(word, "all") && !made.has(/^\$\{?(\w+)/.exec(word)?.[1] ?? "");
+  return moves.some(({ operands, before }) => {
+    // They come from elsewhere, as in `xargs mv`.
+    if (operands.length < 2) return true;
+    const named = operands.map((word) => word.replace(/^(?:\$HOME|\$\{HOME\}|~)(?=\/|$)/, home));
+    const to = normalPath(named.at(-1) ?? "");
+    const isInto = TO_TEMPORARY.test(to);
+    const isHere = !isInto && !/^(?:\/|\.\.)/.test(to) && (isThere || STARTS_IN_TEMPORARY.test(before));
+    return (isInto || isHere) && named.slice(0, -1).some((from) => isOut(from) && (isInto || /^(?:[/~$`]|\.\.)/.test(from)));
+  });
+}
+const MAY_NAME_TEMPORARY = /tmp\b|TMPDIR|mktemp|=made\b|\$UNKNOWN|\/[^\s/]{0,20}[*?[{]/i;
+/** The path of a temporary folder, or of one that may be. */
+const TO_TEMPORARY =
+  /^(?:\/(?:private\/)?(?:var\/)?(?:tmp|[^/]{0,20}[*?[{].*)(?:\/|$)|(?:\.\.\/)+(?:private\/)?(?:var\/)?tmp(?:\/|$)|\/proc\/|[$`]|~[+-])/i;
+const FOLDER = String.raw`(?:(?:\/private)?\/+(?:var\/+)?tmp\b|\$\{?(?:TMPDIR|UNKNOWN))`;
+const GOES_TO_TEMPORARY = new RegExp(String.raw`\b(?:cd|pushd|chdir)\s+(?:-[A-Za-z-]{1,20}\s+){0,9}${FOLDER}`, "i");
+const STARTS_IN_TEMPORARY = new RegExp(String.raw`(?:-C|--chdir[= ])\s*${FOLDER}`, "i");
+interface Move {
+  /** The target last. */
+  readonly operands: readonly string[];
+  /** What stands before the program: `env -C /tmp`. */
+  readonly before: string;
+}
+function movedBy(words: readonly string[]): readonly Move[] {
+  const at = words.findIndex((word) => /^g?mv$/.test(nameOf(word)));
+  if (at === -1) return [];
+  const operands: string[] = [];
+  let target: string | undefined;
+  for (let next = at + 1; next < words.length; next++) {
+    const word = words[next] ?? "";
+    const option = /^(?:-[A-Za-z]*t|--t[a-z-]*=?)(.*)$/.exec(word);
+    if (option !== null) target = option[1] || words[++next];
+    else if (!word.startsWith("-")) operands.push(word);
+  }
+  // The end of `find -exec mv {} folder +`.
+  if (operands.at(-1) === "+") operands.pop();
+  return [{ operands: target === undefined ? operands : [...operands, target], before: words.slice(0, at).join(" ") }];
+}
 
 /** Programs after which a path in a temporary folder may lead out of it. */
 export const LINKERS: ReadonlySet<string> = new Set(["ln", "gln", "link", "mount", "bindfs"]);
@@ -29,39 +77,16 @@ export function believedIn(text: string, rough: Commands): Believed {
   if (names.some((name) => LINKERS.has(name)) || mayDeleteMoved(text, rough)) return "none";
   return names.some((name) => MOVERS.has(name)) ? "direct" : believedByWords(text);
 }
-/**
- * Whether a command moves what is elsewhere into a temporary folder, or may, and the text names that place once more. Other names in
- * temporary folders are other files.
- */
+/** Whether a command may move what is elsewhere into a temporary folder in a way that `movesAway` does not follow. */
 function mayDeleteMoved(text: string, rough: Commands): boolean {
   const goesElsewhere = /\b(?:cd|pushd)\s/.test(text);
-  const places = new Set<string>();
-  const others: (readonly string[])[] = [];
-  for (const words of rough) {
+  return rough.some((words) => {
     const at = words.findIndex((word) => /^g?mv$/.test(nameOf(word)));
     const operands = at === -1 ? [] : words.slice(at + 1).filter((word) => !word.startsWith("-"));
-    const to = operands.at(-1) ?? "";
     const fromElsewhere = !operands.slice(0, -1).every((word) => isTemporary(word, "all"));
     const isOption = words.some((word) => /^-[A-Za-z]*t|^--t/.test(word));
-    const brings = at !== -1 && (isOption || (fromElsewhere && (MAYBE_TEMPORARY.test(to) || goesElsewhere)));
-    if (!brings) {
-      others.push(words);
-      continue;
-    }
-    // Where it is moved to is written out, and is the only thing that the command does there.
-    if (at !== 0 || goesElsewhere || isOption || !isTemporary(to, "all") || MADE_NAME.test(to)) return true;
-    places.add(placeIn(to));
-  }
-  if (places.size === 0) return false;
-  return others.some((words) =>
-    words.some((word) => TEMPORARY.test(word) && (MADE_NAME.test(word) || places.has(placeIn(word)) || placeIn(word) === "")),
-  );
+    return at !== -1 && (isOption || (fromElsewhere && (goesElsewhere || /^[.$~]/.test(operands.at(-1) ?? ""))));
+  });
 }
-const MAYBE_TEMPORARY = /^(?:\/private)?\/(?:var\/)?tmp\b|[$~]|^\./;
-const TEMPORARY = /\/tmp\b|TMPDIR|^\.|[~$]/;
-const MADE_NAME = /[*?[\]{}~]|\.\.|\$(?!TMPDIR\/|\{TMPDIR\}\/)/;
-/** The name directly in the temporary folder, as disks fold it. */
-const placeIn = (path: string): string =>
-  (/(?:\/tmp|TMPDIR\}?)(?:\/+\.?(?=\/))*\/*([^/]*)/.exec(path)?.[1] ?? "").normalize("NFKC").toLowerCase();
 export const leastOf = (one: Believed, other: Believed): Believed =>
   one === "none" || other === "none" ? "none" : one === "direct" ? one : other;

@@ -17,6 +17,25 @@ const RUNS_CODE = words(`
   nim flutter mix rebar3 pre-commit
   psql mysql sqlite sqlite3 redis-cli mongosh gdb lldb terraform tofu ansible ansible-playbook vagrant packer helm kubectl kubectx nix nix-shell
 `);
+/**
+ * Start programs that a configuration in the working folder names, or load code from it. A command in a sandbox may have written that
+ * configuration, so outside of one their name and arguments do not tell what they do. In a sandbox they have subcommands, as others do.
+ */
+const RUNS_CONFIGURED = words(`
+  git gitk tig lazygit hub gh glab jj yadm chezmoi etckeeper stg hg svn bzr brz fossil darcs cvs
+  direnv devbox devenv mise asdf pyenv rbenv nodenv lefthook husky overcommit lint-staged
+  docker-compose podman-compose terragrunt pulumi cdk serverless sam skaffold tilt earthly dagger act wrangler vercel netlify heroku flyctl
+  rustc rustdoc rustfmt rust-analyzer gopls golangci-lint mage goreleaser air javac kotlinc scalac lein mill dune opam gleam raku prove
+  swiftc xcodebuild pod fastlane
+  eslint prettier stylelint webpack rollup vite next nuxt astro parcel babel postcss tailwindcss turbo nx lerna gulp grunt ava karma cypress
+  playwright storybook tsup typedoc knip commitlint
+  pylint flake8 mypy sphinx-build mkdocs alembic flask gunicorn uvicorn celery invoke fab doit snakemake scons waf ipython jupyter dvc dbt
+  rubocop rspec rails rackup puma guard jekyll thor phpunit phpstan psalm phpcs
+  bmake pmake remake samu tup redo autoreconf automake autoconf qmake xmake pants latexmk doxygen foreman overmind honcho pm2 tmuxinator
+  code codium cursor subl hx helix kak micro gvim
+`);
+/** Their subcommands are programs of their own. */
+const CONFIGURED_FAMILY = /^(?:git|cargo|ansible|docker|hg|eslint|mvn)-/;
 /** Send data to a place that an argument names. */
 const SENDS = words(`
   curl wget http https xh aria2c scp sftp ftp lftp tftp nc ncat netcat socat telnet mail mailx sendmail msmtp mutt rclone s3cmd aws gsutil gcloud az
@@ -33,10 +52,8 @@ const READS_UNLESS: Readonly<Record<string, RegExp>> = {
   // Its second operand is written.
   uniq: /^(?!-.)/,
 };
-/** Read the repository. Not those that run hooks or filters: what these call may be a file of the agent. */
+/** None of their arguments is a command. */
 const GIT_READS = words("status log diff show blame shortlog describe rev-parse rev-list ls-files ls-tree merge-base grep");
-/** `--output` and its beginnings write a file. */
-const GIT_WRITES = /^--ou/;
 /** Beside those that read: their first argument is a value, never a subcommand. */
 const NO_SUBCOMMAND = words(
   "sort uniq date file yq tree xxd base64 cp ln tee gzip gunzip zip unzip tar split hostname env printf test type",
@@ -55,20 +72,25 @@ const SYSTEM_FOLDERS: ReadonlySet<string> = new Set(["/bin", "/sbin", "/usr/bin"
 const isOutsideSystem = (program: string): boolean =>
   program.includes("/") && !SYSTEM_FOLDERS.has(program.slice(0, program.lastIndexOf("/")));
 
-/** Whether a command may run code that its name does not tell. */
+/** Whether a command outside a sandbox may run code that its name does not tell. */
 export function runsCode(command: readonly string[]): boolean {
   const [program = ""] = command;
-  return isIn(RUNS_CODE, program) || isOutsideSystem(program) || runsAnother(command);
+  return isIn(RUNS_CODE, program) || isConfigured(program) || isOutsideSystem(program) || runsAnother(command);
 }
+const isConfigured = (program: string): boolean => isIn(RUNS_CONFIGURED, program) || CONFIGURED_FAMILY.test(baseOf(program).toLowerCase());
+/** Whether a text for a shell names git as a program, or may. Told to the owner, so a word too much does no harm. */
+export const namesGit = (text: string): boolean => /(?<![\w.-])git(?![\w.@:=])/i.test(text.replaceAll(/["'\\]/g, ""));
 export const sends = ([program = ""]: readonly string[]): boolean => isIn(SENDS, program);
 
 /** Whether a command is known to do no more than its program and subcommand say, with any further arguments like its own. */
 export function isPlain([program = "", ...args]: readonly string[]): boolean {
   const name = baseOf(program);
-  if (name === "git") return GIT_READS.has(args[0] ?? "") && !args.some((arg) => GIT_WRITES.test(arg));
   const unless = Object.hasOwn(READS_UNLESS, name) ? READS_UNLESS[name] : undefined;
   return unless === undefined ? READS.has(name) : !args.some((arg) => unless.test(arg));
 }
+/** Whether no argument of a command is run as another command. What a program reads from its folder is another matter. */
+export const runsNoArgument = (command: readonly string[]): boolean =>
+  isPlain(command) || (baseOf(command[0] ?? "") === "git" && GIT_READS.has(command[1] ?? ""));
 
 const WORD = /^[A-Za-z][A-Za-z0-9:_-]*$/;
 /** Undefined: the program has none, or the command begins with an option. */

@@ -7,7 +7,7 @@ import type { PolicyCall } from "../ports/policy.ts";
 import { matcherOf } from "../tools/guest-tools.ts";
 import { foldedPath, isPathName, normalPath } from "./paths.ts";
 import { compileRegex, MAX_SEARCHED_CHARS, type Regex, type RegexEngine } from "./regex.ts";
-import { isPlain } from "./programs.ts";
+import { runsNoArgument } from "./programs.ts";
 import { readShell } from "./shell.ts";
 import { hasKnownArguments, runsAnother } from "./wrappers.ts";
 
@@ -122,7 +122,7 @@ function factsOf(unit: ShellUnit): Facts {
   const { words = [], text } = unit;
   const bare = bareOf(words);
   const texts = unit.words === undefined ? [text] : [...new Set([text, words.join(" "), bare.join(" ")])];
-  const facts = { bare, texts, runs: runsAnother(words), isPrinter: isPlain(words) };
+  const facts = { bare, texts, runs: runsAnother(words), isPrinter: runsNoArgument(words) };
   known.set(unit, facts);
   return facts;
 }

@@ -26,6 +26,8 @@ export interface ModelRequest {
   readonly onThought?: (text: string) => void;
   /** Called in the same way with the length of each piece of a tool call's arguments, in UTF-16 units. */
   readonly onArguments?: (length: number) => void;
+  /** Called when the provider has taken the call: it answered with status 200, though nothing of the answer has come. */
+  readonly onAccepted?: () => void;
 }
 
 export type ModelOutcome =

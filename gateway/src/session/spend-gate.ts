@@ -58,6 +58,8 @@ export interface AllowedCall {
 export interface Received {
   /** Of text, thoughts and arguments, in UTF-16 units. */
   readonly chars: number;
+  /** The provider has taken the call, so it bills what it was sent. */
+  readonly isAccepted: boolean;
   /** The call was stopped here: the provider may have gone on. */
   readonly isStopped: boolean;
 }
@@ -145,7 +147,7 @@ export class SpendGate {
     // The run's own budget counts what the ledger counts, also of a provider that counts nothing.
     if (outcome.kind === "replied") return withUsage(outcome, believed ?? estimated(terms, ask.inputTokens, received));
     const { usage: _usage, ...rest } = outcome;
-    const hasBegun = believed !== undefined || received.chars > 0 || received.isStopped;
+    const hasBegun = believed !== undefined || received.chars > 0 || received.isAccepted || received.isStopped;
     if (!hasBegun) return rest;
     return { ...rest, usage: atLeast(believed, estimated(terms, ask.inputTokens, received), terms) };
   }

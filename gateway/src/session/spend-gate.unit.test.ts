@@ -51,7 +51,7 @@ function allowed(result: Allowed): Extract<Allowed, { ok: true }>["call"] {
   assert.ok(result.ok, result.ok ? "" : result.error.message);
   return result.call;
 }
-const HEARD = { chars: 10, isStopped: false };
+const HEARD = { chars: 10, isAccepted: true, isStopped: false };
 const replied = (used: Usage): ModelOutcome => ({
   kind: "replied",
   message: { role: "assistant", content: [], timestamp: 0, api: "x", provider: "p", model: "m", usage: used, stopReason: "stop" },
@@ -135,8 +135,8 @@ describe("a model call", () => {
   });
   test("[SP2] that its provider did not count is estimated from what was sent and received; one that was not made is nothing", async () => {
     const gate = new Far().gate();
-    const ended = async (outcome: ModelOutcome, chars: number, isStopped = false) => {
-      const { outcome: counted, spent } = allowed(await gate.begin(ask())).end(outcome, { chars, isStopped });
+    const ended = async (outcome: ModelOutcome, chars: number, isStopped = false, isAccepted = chars > 0) => {
+      const { outcome: counted, spent } = allowed(await gate.begin(ask())).end(outcome, { chars, isAccepted, isStopped });
       // The run's own budget counts the same.
       assert.equal(counted.usage?.output, spent?.output);
       return spent;
@@ -147,6 +147,9 @@ describe("a model call", () => {
     assert.deepEqual(await ended(failed(), 4_000), stopped);
     assert.deepEqual(await ended(replied({ input: 0, output: 0, total: 0 }), 4_000), stopped);
     assert.equal((await ended(failed(), 0, true))?.input, 1_000);
+    // It has taken the call, and nothing of its answer came.
+    const silent = await ended(failed(), 0, false, true);
+    assert.deepEqual([silent?.input, silent?.output], [1_000, 0]);
     // Nothing had begun: the provider has refused the call.
     assert.equal(await ended(failed(), 0), undefined);
     assert.equal(await ended(failed({ input: 0, output: 0, total: 0 }), 0), undefined);
@@ -157,12 +160,13 @@ describe("a model call", () => {
   test("[SP2] that broke off counts no less than what had arrived, whatever the provider counted at its begin", async () => {
     const gate = new Far().gate();
     const begun = { input: 900, output: 1, cacheRead: 100, total: 1_001, costUsd: 0.01 };
-    const ended = async (chars: number) => allowed(await gate.begin(ask())).end(failed(begun), { chars, isStopped: false }).spent;
+    const ended = async (chars: number) =>
+      allowed(await gate.begin(ask())).end(failed(begun), { chars, isAccepted: true, isStopped: false }).spent;
     const long = await ended(4_000);
     assert.deepEqual([long?.input, long?.cacheRead, long?.output], [900, 100, 1_200]);
     assert.ok(Math.abs((long?.costUsd ?? 0) - (0.01 + 1_199 * 0.000_01)) < 1e-9);
     assert.equal((await ended(0))?.output, 1);
-    const whole = allowed(await gate.begin(ask())).end(replied(begun), { chars: 4_000, isStopped: false });
+    const whole = allowed(await gate.begin(ask())).end(replied(begun), { chars: 4_000, isAccepted: true, isStopped: false });
     assert.equal(whole.spent?.output, 1);
   });
   test("[SP12] a provider's count beyond what the call can have used is cut and noted; a plausible one is not", async () => {

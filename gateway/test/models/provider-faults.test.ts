@@ -197,6 +197,35 @@ for (const wire of WIRES) {
       failed(outcome, "model.bad_answer", true);
       noCall(outcome);
     });
+    it("[SP2] arguments of a call that never became complete count, and so does a call that was taken and not answered", async () => {
+      const counted = async (script: Script): Promise<[written: number, accepted: number]> => {
+        let [written, accepted] = [0, 0];
+        const onArguments = (length: number): void => {
+          written += length;
+        };
+        fake.enqueue(script);
+        await client.call(toFake(fake, wire, { onArguments, onAccepted: () => void accepted++ }).request);
+        return [written, accepted];
+      };
+      const command = "x".repeat(40_000);
+      const toolCalls = [{ name: "laptop__Bash", arguments: { command } }];
+      const [cut, taken] = await counted({ toolCalls, fault: "cut_args" });
+      assert.ok(cut > 0 && cut < 40_014, `${cut} characters`);
+      assert.equal(taken, 1);
+      assert.deepEqual(await counted({ toolCalls }), [JSON.stringify({ command }).length, 1]);
+      assert.deepEqual(await counted({ fault: "json" }), [0, 1]);
+      for (const script of [{ status: 429 }, { fault: "reset" }, { fault: "redirect" }, { fault: "html" }] as const)
+        assert.deepEqual(await counted(script), [0, 0], JSON.stringify(script));
+    });
+    it("[SP2] a call that was taken counts also when no byte of its answer came", async () => {
+      const empty = new ReadableStream<Uint8Array>({ start: (controller) => controller.close() });
+      const other = createModelClient({
+        fetch: () => Promise.resolve(new Response(empty, { headers: { "content-type": "text/event-stream" } })),
+      });
+      let accepted = 0;
+      failed(await other.call(toFake(fake, wire, { onAccepted: () => void accepted++ }).request), "model.bad_answer", true);
+      assert.equal(accepted, 1);
+    });
     it("[P5] incomplete arguments in a complete answer give no call", async () => {
       const outcome = await ask({ toolCalls: [{ name: "laptop__Bash", arguments: '{"command": "rm -rf /tmp/a' }] });
       failed(outcome, "model.bad_answer", true);

@@ -106,19 +106,19 @@ describe("a grant", () => {
     ]);
   });
 
-  it("[GR4] a complex command, a program outside a sandbox and a rule that asks offer nothing; a choice for them allows once", async () => {
+  it("[GR3] [GR4] a complex command, a program outside a sandbox, git there and a rule that asks offer nothing; a choice for them allows once", async () => {
     const on = stage("off");
     const s = newSession({ isOwnersSession: true });
     await s.send("a");
-    (await on.call(0)).answer(says("", [...bash("ls $HOME"), ...bash("python3 a.py"), ...bash("git log")]));
-    const asked = await until("the questions", () => (waiting(on).length === 3 ? waiting(on) : undefined));
-    expect(asked.map(({ offer }) => offer?.scope.what.kind)).toEqual([undefined, undefined, "commands"]);
+    (await on.call(0)).answer(says("", [...bash("ls $HOME"), ...bash("python3 a.py"), ...bash("du -s"), ...bash("git log")]));
+    const asked = await until("the questions", () => (waiting(on).length === 4 ? waiting(on) : undefined));
+    expect(asked.map(({ offer }) => offer?.scope.what.kind)).toEqual([undefined, undefined, "commands", undefined]);
     const [complex] = asked;
     value(await s.port.answerApproval({ code: complex?.code ?? "", answer: "allow", by: "client:me", choice: "30d" }));
     const ended = await until("the report", () => on.approvals.at(-1)?.ended.find(({ code }) => code === complex?.code));
     expect(ended).not.toHaveProperty("choice");
     const shown = on.news.flatMap(({ payload }) => ("state" in payload && payload.state === "paused" ? [payload.text ?? ""] : []));
-    expect(shown.map((text) => text.includes("--for session"))).toEqual([false, false, true]);
-    expect(shown[2]).toContain("`git log` with any further arguments, in the workspace of lap, without a sandbox");
+    expect(shown.map((text) => text.includes("--for session"))).toEqual([false, false, true, false]);
+    expect(shown[2]).toContain("`du` with any arguments, in the workspace of lap, without a sandbox");
   });
 });

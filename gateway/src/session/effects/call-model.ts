@@ -198,6 +198,7 @@ export class ModelCaller {
     let offset = 0;
     let thought = 0;
     let written = 0;
+    let isAccepted = false;
     // The answer of a heartbeat may turn out to be for no one (rule HB5), so it is shown when it is whole.
     const isSilent = run.origin.kind === "schedule" && run.origin.heartbeat === true;
     // A copy: the history grows in place, and an aborted call may continue for a while.
@@ -241,6 +242,9 @@ export class ModelCaller {
         onArguments: (length) => {
           written += length;
         },
+        onAccepted: () => {
+          isAccepted = true;
+        },
         onThought: (text) => {
           if (signal.aborted) return;
           const before = thought;
@@ -250,7 +254,7 @@ export class ModelCaller {
         },
       }),
     );
-    const received = { chars: offset + thought + written, isStopped: flight.signal.aborted };
+    const received = { chars: offset + thought + written, isAccepted, isStopped: flight.signal.aborted };
     const { outcome, spent } = call.end(counted, received);
     const stopped = (): EventBody | undefined => spent && { type: "Spent", spent };
     if (flight.signal.aborted) return stopped();

@@ -5,6 +5,7 @@ import type { ModelOutcome, ModelRequest } from "../../ports/model.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { State } from "../machine/state.ts";
 import type { Delta } from "../publisher.ts";
+import type { Received } from "../spend-gate.ts";
 import { RunContexts } from "../run-context.ts";
 import { deciding } from "../../../test/session/effect-bench.ts";
 import { ModelCaller, type CallModelPorts } from "./call-model.ts";
@@ -107,6 +108,34 @@ describe("CallModel", () => {
           .concat([[0, "Two.", false]]),
       );
     }
+  });
+  test("[SP2] what broke off counts with the arguments that came, and as taken where the provider has taken it", async () => {
+    const ended: Received[] = [];
+    const call = {
+      maxTokens: undefined,
+      cancel: () => {},
+      end: (outcome: ModelOutcome, received: Received) => {
+        ended.push(received);
+        return { outcome };
+      },
+    };
+    const broken: ModelOutcome = { kind: "failed", error: { reason: "model.bad_answer", message: "It broke off." }, retryable: true };
+    for (const has of ["nothing", "taken", "arguments"]) {
+      const b = bench(
+        (request) => {
+          if (has !== "nothing") request.onAccepted?.();
+          if (has === "arguments") for (const length of [2_000, 3_000]) request.onArguments?.(length);
+          return Promise.resolve(broken);
+        },
+        { spend: { ...unlimited, begin: () => Promise.resolve({ ok: true, call }) } },
+      );
+      await b.caller.call(effect, flight());
+    }
+    assert.deepEqual(ended, [
+      { chars: 0, isAccepted: false, isStopped: false },
+      { chars: 0, isAccepted: true, isStopped: false },
+      { chars: 5_000, isAccepted: true, isStopped: false },
+    ]);
   });
   test("[A2] keys are fetched for one provider only, and again only after a change", async () => {
     const b = bench(() => Promise.resolve(replied("x")));

@@ -143,6 +143,7 @@ async function chunk(effect: EffectOf<"Summarize">, run: Archiving, state: State
     stopped: "The summary is not wanted any more.",
   };
   let received = 0;
+  let isAccepted = false;
   const counted = await guardedCall(guard, (signal) =>
     ports.model.call({
       model,
@@ -163,9 +164,15 @@ async function chunk(effect: EffectOf<"Summarize">, run: Archiving, state: State
       onThought: (text) => {
         received += text.length;
       },
+      onArguments: (length) => {
+        received += length;
+      },
+      onAccepted: () => {
+        isAccepted = true;
+      },
     }),
   );
-  const { outcome, spent: sum } = allowed.call.end(counted, { chars: received, isStopped: flight.signal.aborted });
+  const { outcome, spent: sum } = allowed.call.end(counted, { chars: received, isAccepted, isStopped: flight.signal.aborted });
   if (flight.signal.aborted) return sum && { type: "Spent", spent: sum };
   const spent = sum ? { spent: sum } : {};
   if (outcome.kind === "failed") {
