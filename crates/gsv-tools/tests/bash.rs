@@ -97,6 +97,13 @@ async fn p6_2_exit_codes_and_signals() {
     assert_eq!(quoting["output"], "a  b|$HOME|\\|ü\n|");
     let stdin = lab.ok("Bash", json!({"command": "cat; echo done"})).await;
     assert_eq!(stdin["output"], "done\n");
+    let first = "tr '\\0' '\\n' </proc/$$/environ | sed -n 's/^PWD=//p'; pwd";
+    let folder = lab.ok("Bash", json!({"command": first})).await;
+    let folders: Vec<&str> = folder["output"].as_str().unwrap().lines().collect();
+    assert!(
+        folders.len() == 2 && folders[0] == folders[1],
+        "the shell begins with it: {folders:?}"
+    );
     let shell = lab
         .ok(
             "Bash",

@@ -224,6 +224,8 @@ async fn open_gate(
             command.env_remove(name);
         }
     }
+    // A shell believes it where it is right, and programs that a shell does not start have it, too.
+    command.env("PWD", &spec.workdir);
     command.env("GSV", "1").env(MARK, folder.path());
     let child = command
         .spawn()
