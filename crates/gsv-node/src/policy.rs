@@ -139,7 +139,11 @@ impl NodePolicy {
         policy.check_hosts(&document, text)?;
         if let (Some(Profile::Off), Some(_)) = (policy.sandbox, policy.tier) {
             let span = document.as_table().key("tier").and_then(toml_edit::Key::span);
-            return Err(at(text, span, "`tier`: with `sandbox = \"off\"` there is none"));
+            return Err(at(
+                text,
+                span,
+                "`tier`: with `sandbox = \"off\"` no tier is used; remove one of the two",
+            ));
         }
         Ok(policy)
     }
@@ -388,7 +392,7 @@ mod tests {
             ("sandbox = true", 1, "string"),
             ("\ntier = \"best\"", 2, "`landlock`"),
             ("tier = 1", 1, "string"),
-            ("sandbox = \"off\"\ntier = \"landlock\"", 2, "there is none"),
+            ("sandbox = \"off\"\ntier = \"landlock\"", 2, "no tier is used"),
             ("network = [1]", 1, "list"),
             ("network = \"all\"", 1, "\"none\""),
             ("\nnetwork = [\"http://a.org\"]", 2, "`*.example.org`"),

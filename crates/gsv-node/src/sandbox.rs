@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs::DirBuilder;
+use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
@@ -138,9 +139,23 @@ pub(crate) fn confine(
     }
 }
 
-/// A weaker tier takes no other's place unasked: what it lets through was kept from commands before.
+/// A weaker tier is used only after the owner has accepted it: what it lets through was kept from commands before.
 fn accept(settings: &SandboxSettings, level: &Level, report: &Report, file: &Path) -> Result<(), NodeError> {
-    let earlier = gsv_sandbox::Confinement::read(file).ok().map(|stored| stored.tier);
+    let unreadable = |error: io::Error| {
+        let what = "which says what the last start of this node had, can't be read";
+        refused(
+            settings,
+            format!(
+                "{}, {what}: {error}. Remove it, to start as for the first time.",
+                file.display()
+            ),
+        )
+    };
+    let earlier = match gsv_sandbox::Confinement::read(file) {
+        Ok(stored) => Some(stored.tier),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(unreadable(error)),
+    };
     let Some(weakest) = settings.tier.or(earlier).filter(|weakest| level.tier > *weakest) else {
         return Ok(());
     };
@@ -152,7 +167,7 @@ fn accept(settings: &SandboxSettings, level: &Level, report: &Report, file: &Pat
     Err(refused(
         settings,
         format!(
-            "{wanted} the tier {weakest}, and now only {now} holds, which is weaker ({}). {} To accept {now}, write `tier = \"{now}\"` into node.toml.",
+            "{wanted} the tier {weakest}, but this machine has only {now} now, which is weaker ({}). {} To accept {now}, write `tier = \"{now}\"` into node.toml.",
             report.problem(),
             report.advice().unwrap_or_default()
         ),
@@ -314,7 +329,7 @@ mod tests {
         stored("bubblewrap");
         let problem = accepts(&settings, Tier::Landlock).unwrap_err().to_string();
         for words in [
-            "bubblewrap, and now only landlock",
+            "bubblewrap, but this machine has only landlock",
             "not installed",
             "`tier = \"landlock\"`",
         ] {

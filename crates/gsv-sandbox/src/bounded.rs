@@ -1,10 +1,10 @@
-//! A search of the file system with an end. What a search can't finish must not be taken for what is not there: then it has failed. PURE.
+//! A bounded search of the file system. What it can't finish or look at must not be taken for what is not there: then it has failed. PURE.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::look::{Kind, Look};
+use crate::look::{Kind, Look, Unseen};
 
 /// What one search may cost: about a second. A look at a path costs 1.
 const COST: usize = 500_000;
@@ -63,27 +63,42 @@ impl<'a> Bounded<'a> {
     }
 }
 
+impl Bounded<'_> {
+    /// Nothing, and a failed search, where it can't be looked at.
+    fn seen<T: Default>(&self, result: Result<T, Unseen>, path: &Path) -> T {
+        result.unwrap_or_else(|Unseen| {
+            self.fail(format!("{} can't be read, or is too long", path.display()));
+            T::default()
+        })
+    }
+}
+
 impl Look for Bounded<'_> {
-    fn real(&self, path: &Path) -> Option<PathBuf> {
-        self.pay(OF_REAL, path).then(|| self.look.real(path)).flatten()
+    fn try_real(&self, path: &Path) -> Result<Option<PathBuf>, Unseen> {
+        let real = || self.seen(self.look.try_real(path), path);
+        Ok(self.pay(OF_REAL, path).then(real).flatten())
     }
 
-    fn kind(&self, path: &Path) -> Option<Kind> {
-        self.pay(1, path).then(|| self.look.kind(path)).flatten()
+    fn try_kind(&self, path: &Path) -> Result<Option<Kind>, Unseen> {
+        let kind = || self.seen(self.look.try_kind(path), path);
+        Ok(self.pay(1, path).then(kind).flatten())
     }
 
-    fn list(&self, dir: &Path, limit: usize) -> Vec<(OsString, Kind)> {
+    fn try_list(&self, dir: &Path, limit: usize) -> Result<Vec<(OsString, Kind)>, Unseen> {
         if !self.pay(1, dir) {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        let entries = self.look.list(dir, limit.min(self.left.get().saturating_mul(ENTRIES)));
+        let limit = limit.min(self.left.get().saturating_mul(ENTRIES));
+        let entries = self.seen(self.look.try_list(dir, limit), dir);
         self.pay(entries.len() / ENTRIES, dir);
-        entries
+        Ok(entries)
     }
 
-    fn text(&self, path: &Path) -> Option<Vec<u8>> {
-        let text = self.pay(1, path).then(|| self.look.text(path)).flatten()?;
-        self.pay(text.len() / BYTES, path).then_some(text)
+    fn try_text(&self, path: &Path) -> Result<Option<Vec<u8>>, Unseen> {
+        let text = || self.seen(self.look.try_text(path), path);
+        let text = self.pay(1, path).then(text).flatten();
+        let cost = text.as_ref().map_or(0, |text| text.len() / BYTES);
+        Ok(text.filter(|_| self.pay(cost, path)))
     }
 }
 
@@ -103,6 +118,16 @@ mod tests {
         assert!(bounded.list(Path::new("/a"), 9).is_empty());
         let problem = bounded.finish(1).unwrap_err();
         assert!(problem.contains("/a/b among them"), "{problem}");
+    }
+
+    #[test]
+    fn sb5_what_can_not_be_looked_at_fails_the_search() {
+        let disk = Fake::of(&["/a/b", "/c/d"]).closed("/a");
+        let bounded = Bounded::new(&disk);
+        assert_eq!(bounded.list(Path::new("/c"), 9).len(), 1);
+        assert_eq!(bounded.finish(()), Ok(()));
+        bounded.list(Path::new("/a"), 9);
+        assert_eq!(bounded.finish(()), Err("/a can't be read, or is too long".into()));
     }
 
     #[test]

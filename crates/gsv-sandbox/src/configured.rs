@@ -101,7 +101,10 @@ pub(crate) fn targets(git: &Path, trees: &[PathBuf], homes: &[PathBuf], look: &B
 pub(crate) fn linked_hooks(hooks: &Path, look: &Bounded) -> Vec<Target> {
     let entries = look.all(hooks, ENTRIES).into_iter();
     let links = entries.filter(|(_, kind)| *kind == Kind::Link);
-    links.filter_map(|(name, _)| linked(&hooks.join(name), look)).collect()
+    let targets = links.filter_map(|(name, _)| linked(&hooks.join(name), look));
+    targets
+        .filter(|target| look.kind(target.path()) == Some(Kind::File))
+        .collect()
 }
 
 /// What a link leads to. A folder around the link would end all work in it.
@@ -163,9 +166,13 @@ fn bases_of(git: &Path, names: &[Named], files: &[PathBuf], look: &Bounded) -> V
         let file = trees.join(String::from_utf8_lossy(&text).trim());
         bases.extend(file.parent().map(Path::to_owned));
     }
-    match git.parent().filter(|_| git.ends_with(".git")) {
-        Some(above) => bases.push(above.to_owned()),
-        None => bases.push(git.to_owned()),
+    // Its own files, when it is that of a worktree.
+    let text = look.text(&git.join("gitdir")).unwrap_or_default();
+    let own = git.join(String::from_utf8_lossy(&text).trim());
+    bases.extend(own.parent().map(Path::to_owned));
+    bases.extend(git.parent().map(Path::to_owned));
+    if !git.ends_with(".git") {
+        bases.push(git.to_owned());
     }
     bases.extend(files.iter().cloned());
     bases.sort();

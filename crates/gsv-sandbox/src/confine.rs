@@ -170,9 +170,8 @@ impl Confinement {
         let files = Files::new().map_err(failed)?;
         if mounted.arguments.len() > ARGUMENTS {
             return Err(format!(
-                "{} has {} hooks, settings and sockets that must be kept from commands, more than bubblewrap can mount; start the node with a smaller workspace",
+                "{} has more hooks, settings and sockets that must be kept from commands than bubblewrap can mount. Ask the user to remove what is not needed there, or to start the node with a smaller workspace (`gsv node --workspace`)",
                 self.plan.workspace.display(),
-                mounted.arguments.len() / WORDS_OF_A_MOUNT,
             ));
         }
         let mut built = Command::new(bubblewrap);
@@ -349,7 +348,6 @@ fn restriction(_plan: &Plan) -> Result<none::Restriction, String> {
 
 /// What bubblewrap takes (9000), with the command's own.
 const ARGUMENTS: usize = 8_900;
-const WORDS_OF_A_MOUNT: usize = 3;
 
 /// The exit status of a command that was not started.
 pub const NOT_STARTED: u8 = 126;
@@ -376,6 +374,14 @@ struct Options<'args> {
 }
 
 impl<'args> Options<'args> {
+    fn is_inside(&self) -> bool {
+        self.gate.is_none() && !self.read_only
+    }
+
+    fn is_outside(&self) -> bool {
+        self.input.is_none()
+    }
+
     /// `None`: this is no call of a node.
     fn parse(mut rest: &'args [OsString]) -> Option<Self> {
         let mut options = Self::default();
@@ -417,7 +423,7 @@ fn enter_stored(file: &Path, options: &Options, gate: Option<&Gate>) -> Result<u
 }
 
 /// The `main` of the program; `args` are `FILE [--proxy SOCKET | --read-only] [--gate INPUT OUTPUT NEVER] -- PROGRAM ARGS...`, `FILE` being a
-/// stored [`Confinement`]. With a gate ([`GateFiles`]), it prints its number, and the command begins after the line `go` on standard input.
+/// stored [`Confinement`]. With a gate ([`GateFiles`]), it prints its pid, and the command begins after the line `go` on standard input.
 ///
 /// The program that calls it must do so for its first argument, whatever that is: it is started again with the same one, followed by
 /// `--inside EXPECTED SIGN ERRORS [--proxy NUMBER] [--input NUMBER] -- PROGRAM ARGS...`, which are numbers of open files.
@@ -425,13 +431,15 @@ pub fn confine_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     let unplanned = || not_started("it was called without a plan");
     match args.as_slice() {
-        [inside, expected, sign, errors, rest @ ..] if inside == INSIDE => match Options::parse(rest) {
-            Some(options) => enter_checked([expected, sign, errors], &options),
-            None => unplanned(),
-        },
-        [file, rest @ ..] => match Options::parse(rest) {
+        [inside, expected, sign, errors, rest @ ..] if inside == INSIDE => {
+            match Options::parse(rest).filter(Options::is_inside) {
+                Some(options) => enter_checked([expected, sign, errors], &options),
+                None => unplanned(),
+            }
+        }
+        [file, rest @ ..] => match Options::parse(rest).filter(Options::is_outside) {
             Some(mut options) => match options.gate.take() {
-                Some(gate) => enter_at_gate(Path::new(file), &options, gate),
+                Some(gate) => enter_at_gate(Path::new(file), &options, &gate),
                 None => exit_of(enter_stored(Path::new(file), &options, None)),
             },
             None => unplanned(),
@@ -447,7 +455,7 @@ fn exit_of(entered: Result<u8, String>) -> ExitCode {
     }
 }
 
-fn enter_at_gate(file: &Path, options: &Options, files: GateFiles) -> ExitCode {
+fn enter_at_gate(file: &Path, options: &Options, files: &GateFiles) -> ExitCode {
     let Ok(gate) = Gate::new(files) else {
         // Without the command's files there is nowhere to say it.
         return ExitCode::from(NOT_STARTED);

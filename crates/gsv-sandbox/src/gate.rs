@@ -1,17 +1,16 @@
-//! The gate before a command: its process says its number and waits for the line `go`. The sandbox is made meanwhile, while the node records
+//! The gate before a command: its process prints its pid and waits for the line `go`. The sandbox is made meanwhile, while the node records
 //! the command's start. Without the line the command never runs.
 
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{Mode, OFlags, open, openat};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 
-/// The line that opens it.
+/// The line that opens the gate.
 const GO: &[u8] = b"go\n";
 
 /// The files of a command with a gate, which the sandbox hides. The process that starts it has the gate as standard input.
@@ -34,7 +33,7 @@ impl GateFiles {
     }
 }
 
-/// How a gate was left.
+/// What came of waiting at the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passed {
     Opened,
@@ -45,26 +44,33 @@ pub(crate) enum Passed {
 /// The gate of this process.
 pub(crate) struct Gate {
     input: OwnedFd,
-    never: PathBuf,
+    /// Of `never`, held open: when it was removed and made again for another start, that one is not meant.
+    folder: OwnedFd,
+    never: OsString,
     was_opened: Cell<bool>,
 }
 
 impl Gate {
-    /// Prints this process's number. From here on the command's files are its standard output and standard error.
-    pub(crate) fn new(files: GateFiles) -> io::Result<Self> {
+    /// Prints this process's pid. From here on the command's files are its standard output and standard error.
+    pub(crate) fn new(files: &GateFiles) -> io::Result<Self> {
+        let usual = OFlags::CLOEXEC | OFlags::NOCTTY;
+        let (Some(folder), Some(never)) = (files.never.parent(), files.never.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let output = open(&files.output, usual | OFlags::WRONLY | OFlags::APPEND, Mode::empty())?;
+        let gate = Self {
+            // For a pipe with a name, read and write: it is open at once, and does not end with its first writer.
+            input: open(&files.input, usual | OFlags::RDWR, Mode::empty())?,
+            folder: open(folder, usual | OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?,
+            never: never.to_owned(),
+            was_opened: Cell::new(false),
+        };
         let mut stdout = io::stdout();
         stdout.write_all(format!("{}\n", std::process::id()).as_bytes())?;
         stdout.flush()?;
-        let usual = OFlags::CLOEXEC | OFlags::NOCTTY;
-        let output = open(&files.output, usual | OFlags::WRONLY | OFlags::APPEND, Mode::empty())?;
         rustix::stdio::dup2_stdout(&output)?;
         rustix::stdio::dup2_stderr(&output)?;
-        Ok(Self {
-            // For a pipe with a name, read and write: it is open at once, and does not end with its first writer.
-            input: open(&files.input, usual | OFlags::RDWR, Mode::empty())?,
-            never: files.never,
-            was_opened: Cell::new(false),
-        })
+        Ok(gate)
     }
 
     /// For [`pass_inside`]: the command's standard input, which the program inside inherits.
@@ -78,7 +84,7 @@ impl Gate {
         if self.was_opened.get() {
             return Ok(Passed::Opened);
         }
-        let passed = pass(&self.input).map_err(|error| format!("the sign to begin can't be read: {error}"))?;
+        let passed = pass(&self.input).map_err(|error| format!("the start line can't be read: {error}"))?;
         self.was_opened.set(passed == Passed::Opened);
         match passed {
             Passed::Opened => Ok(passed),
@@ -88,20 +94,21 @@ impl Gate {
 
     /// The command never runs.
     pub(crate) fn close(&self) -> Result<Passed, String> {
-        let made = File::create(&self.never);
+        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
+        let made = openat(&self.folder, self.never.as_os_str(), flags, Mode::from_raw_mode(0o600));
         made.map_err(|error| format!("{} can't be made: {error}", self.never.display()))?;
         Ok(Passed::Closed)
     }
 }
 
-/// The same, by the program inside. `input`: the number of an open file.
+/// Waits at the gate, in the program inside the sandbox. `input`: the number of an open file.
 ///
 /// # Errors
 /// A sentence; the command must not run.
 #[cfg(target_os = "linux")]
 pub(crate) fn pass_inside(input: &OsStr) -> Result<Passed, String> {
     let input = crate::attempt::inherited(&input.to_string_lossy())?;
-    pass(input).map_err(|error| format!("the sign to begin can't be read: {error}"))
+    pass(input).map_err(|error| format!("the start line can't be read: {error}"))
 }
 
 /// Waits for the line, and gives the command its standard input.

@@ -69,7 +69,7 @@ fn named_by(section: &str, key: &str, value: String) -> Vec<Named> {
         ("core", "worktree") => vec![Named::WorkTree(value)],
         ("include" | "includeif", "path") => vec![Named::Include(value)],
         // Names of branches, of which there may be thousands.
-        ("branch", "merge" | "remote" | "pushremote" | "rebase") | ("remote", "fetch" | "push") => vec![],
+        ("branch", _) | ("remote", "fetch" | "push") => vec![],
         _ => {
             let is_command =
                 section == "alias" || section == "pager" || COMMANDS.iter().any(|command| key.ends_with(command));

@@ -1,8 +1,8 @@
 //! What the planning core asks about the file system, and the driver that answers from the real one.
 
 use std::ffi::OsString;
-use std::io::Read as _;
-use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,16 +15,52 @@ pub enum Kind {
     Other,
 }
 
-/// Facts about the file system. Nothing here fails: a path that can't be looked at does not exist for a command either.
+/// The user of this process owns something that keeps it from looking. A command of the same user can take that away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unseen;
+
+/// Facts about the file system. What belongs to another user and can't be looked at does not exist for a command either.
 pub trait Look {
     /// The path without links. `None` when there is nothing.
-    fn real(&self, path: &Path) -> Option<PathBuf>;
+    ///
+    /// # Errors
+    /// It may be there.
+    fn try_real(&self, path: &Path) -> Result<Option<PathBuf>, Unseen>;
     /// The kind of the path itself, links not followed.
-    fn kind(&self, path: &Path) -> Option<Kind>;
+    ///
+    /// # Errors
+    /// It may be there.
+    fn try_kind(&self, path: &Path) -> Result<Option<Kind>, Unseen>;
     /// The entries of a folder, at most `limit`.
-    fn list(&self, dir: &Path, limit: usize) -> Vec<(OsString, Kind)>;
-    /// The content of a small file, links not followed. `None`: it is longer than [`SMALL_FILE`], or no file.
-    fn text(&self, path: &Path) -> Option<Vec<u8>>;
+    ///
+    /// # Errors
+    /// There may be more.
+    fn try_list(&self, dir: &Path, limit: usize) -> Result<Vec<(OsString, Kind)>, Unseen>;
+    /// The content of a small file, links not followed. `None`: there is no file.
+    ///
+    /// # Errors
+    /// It may be there, or it is longer than [`SMALL_FILE`].
+    fn try_text(&self, path: &Path) -> Result<Option<Vec<u8>>, Unseen>;
+
+    /// As `try_real`, for those who need nothing that is unseen.
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        self.try_real(path).ok().flatten()
+    }
+
+    /// As `try_kind`.
+    fn kind(&self, path: &Path) -> Option<Kind> {
+        self.try_kind(path).ok().flatten()
+    }
+
+    /// As `try_list`.
+    fn list(&self, dir: &Path, limit: usize) -> Vec<(OsString, Kind)> {
+        self.try_list(dir, limit).unwrap_or_default()
+    }
+
+    /// As `try_text`.
+    fn text(&self, path: &Path) -> Option<Vec<u8>> {
+        self.try_text(path).ok().flatten()
+    }
 }
 
 /// Bytes of a file that names paths. The configuration of a repository with thousands of branches is the longest.
@@ -45,39 +81,56 @@ fn kind_of(found: std::fs::FileType) -> Kind {
 }
 
 impl Look for Disk {
-    fn real(&self, path: &Path) -> Option<PathBuf> {
+    fn try_real(&self, path: &Path) -> Result<Option<PathBuf>, Unseen> {
         // Most paths that are asked for are not there, which one look tells; resolving asks for each folder.
-        path.symlink_metadata().ok()?;
-        path.canonicalize().ok()
+        if self.try_kind(path)?.is_none() {
+            return Ok(None);
+        }
+        found(path, path.canonicalize())
     }
 
-    fn kind(&self, path: &Path) -> Option<Kind> {
-        Some(kind_of(path.symlink_metadata().ok()?.file_type()))
+    fn try_kind(&self, path: &Path) -> Result<Option<Kind>, Unseen> {
+        let metadata = found(path, path.symlink_metadata())?;
+        Ok(metadata.map(|metadata| kind_of(metadata.file_type())))
     }
 
-    fn list(&self, dir: &Path, limit: usize) -> Vec<(OsString, Kind)> {
-        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-        entries
+    fn try_list(&self, dir: &Path, limit: usize) -> Result<Vec<(OsString, Kind)>, Unseen> {
+        let entries = found(dir, std::fs::read_dir(dir))?.into_iter().flatten().flatten();
+        Ok(entries
             .filter_map(|entry| Some((entry.file_name(), kind_of(entry.file_type().ok()?))))
             .take(limit)
-            .collect()
+            .collect())
     }
 
-    fn text(&self, path: &Path) -> Option<Vec<u8>> {
+    fn try_text(&self, path: &Path) -> Result<Option<Vec<u8>>, Unseen> {
         // Without `O_NONBLOCK` a pipe that was put there meanwhile would hold up the open.
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
-        let file = std::fs::File::options()
-            .read(true)
-            .custom_flags(flags)
-            .open(path)
-            .ok()?;
-        if !file.metadata().ok()?.is_file() {
-            return None;
-        }
+        let opened = std::fs::File::options().read(true).custom_flags(flags).open(path);
+        let Some(file) = found(path, opened)?.filter(|file| file.metadata().is_ok_and(|found| found.is_file())) else {
+            return Ok(None);
+        };
         let mut text = Vec::new();
-        file.take(SMALL_FILE + 1).read_to_end(&mut text).ok()?;
-        (text.len() as u64 <= SMALL_FILE).then_some(text)
+        file.take(SMALL_FILE + 1).read_to_end(&mut text).map_err(|_| Unseen)?;
+        if text.len() as u64 > SMALL_FILE {
+            return Err(Unseen);
+        }
+        Ok(Some(text))
     }
+}
+
+/// `None`: there is nothing, or what keeps this process out belongs to another user.
+fn found<T>(path: &Path, result: io::Result<T>) -> Result<Option<T>, Unseen> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_own(path) => Err(Unseen),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Whether the first of the path and the folders above it that can be looked at is this user's.
+fn is_own(path: &Path) -> bool {
+    let first = path.ancestors().find_map(|path| path.symlink_metadata().ok());
+    first.is_some_and(|found| found.uid() == rustix::process::geteuid().as_raw())
 }
 
 #[cfg(test)]
@@ -85,13 +138,14 @@ pub(crate) mod fake {
     //! A file system in memory: paths with kinds, links with targets.
     use std::collections::BTreeMap;
 
-    use super::{Kind, Look, OsString, Path, PathBuf};
+    use super::{Kind, Look, OsString, Path, PathBuf, Unseen};
 
     #[derive(Default)]
     pub(crate) struct Fake {
         entries: BTreeMap<PathBuf, Kind>,
         links: BTreeMap<PathBuf, PathBuf>,
         texts: BTreeMap<PathBuf, Vec<u8>>,
+        closed: Vec<PathBuf>,
     }
 
     impl Fake {
@@ -106,6 +160,12 @@ pub(crate) mod fake {
                 fake.entries.insert(PathBuf::from(path.trim_end_matches('/')), kind);
             }
             fake
+        }
+
+        /// A folder that can't be listed, and belongs to the user.
+        pub(crate) fn closed(mut self, path: &str) -> Self {
+            self.closed.push(path.into());
+            self
         }
 
         pub(crate) fn link(mut self, from: &str, to: &str) -> Self {
@@ -125,7 +185,7 @@ pub(crate) mod fake {
     }
 
     impl Look for Fake {
-        fn real(&self, path: &Path) -> Option<PathBuf> {
+        fn try_real(&self, path: &Path) -> Result<Option<PathBuf>, Unseen> {
             let mut real = PathBuf::new();
             for part in path.components() {
                 if part == std::path::Component::ParentDir {
@@ -137,27 +197,30 @@ pub(crate) mod fake {
                     real.clone_from(target);
                 }
             }
-            self.entries.contains_key(&real).then_some(real)
+            Ok(self.entries.contains_key(&real).then_some(real))
         }
 
-        fn kind(&self, path: &Path) -> Option<Kind> {
-            self.entries.get(path).copied()
+        fn try_kind(&self, path: &Path) -> Result<Option<Kind>, Unseen> {
+            Ok(self.entries.get(path).copied())
         }
 
-        fn list(&self, dir: &Path, limit: usize) -> Vec<(OsString, Kind)> {
+        fn try_list(&self, dir: &Path, limit: usize) -> Result<Vec<(OsString, Kind)>, Unseen> {
+            if self.closed.iter().any(|closed| dir.starts_with(closed)) {
+                return Err(Unseen);
+            }
             let below = self
                 .entries
                 .range(dir.to_owned()..)
                 .take_while(|(path, _)| path.starts_with(dir));
             let inside = below.filter(|(path, _)| path.parent() == Some(dir));
-            inside
+            Ok(inside
                 .filter_map(|(path, kind)| Some((path.file_name()?.to_owned(), *kind)))
                 .take(limit)
-                .collect()
+                .collect())
         }
 
-        fn text(&self, path: &Path) -> Option<Vec<u8>> {
-            self.texts.get(path).cloned()
+        fn try_text(&self, path: &Path) -> Result<Option<Vec<u8>>, Unseen> {
+            Ok(self.texts.get(path).cloned())
         }
     }
 }

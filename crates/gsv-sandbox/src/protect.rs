@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use crate::bounded::Bounded;
 use crate::configured::{Target, linked, linked_hooks, targets};
@@ -59,7 +60,7 @@ const FOLDERS: usize = 20_000;
 const ENTRIES: usize = 1_000_000;
 const DEPTH: usize = 2;
 /// A folder with fewer entries is listed, in place of a look at each name.
-const FEW: usize = 100;
+const FEW: usize = 300;
 
 /// What bubblewrap mounts over the workspace.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -88,10 +89,8 @@ pub(crate) fn protected(
         .chain(writable.iter().cloned())
         .collect();
     let mut found = Protected::default();
-    let mut git = GitDirectories::new(&roots, look);
-    let projects = projects(workspace, workdir, look);
-    for folder in &projects {
-        git.search(folder);
+    let search = Search::new(workspace, workdir, look);
+    for folder in &search.projects {
         let file = folder.join(".git");
         // Of a worktree or a submodule: it says where the git directory is.
         if look.kind(&file) == Some(Kind::File) {
@@ -99,24 +98,25 @@ pub(crate) fn protected(
             found.read_only.push(file);
         }
     }
-    let settings = settings(&projects, look);
-    for path in &settings {
+    for path in &search.settings {
         found.keep(path.clone(), look);
     }
-    for folder in &git.kept {
+    // What is elsewhere needs no protection.
+    let is_writable = |path: &Path| roots.iter().any(|root| path.starts_with(root));
+    for folder in &search.git.kept {
         found.pin(&roots, folder);
     }
-    for (directory, has_hooks) in &git.found {
+    for (directory, has_hooks) in search.git.found.iter().filter(|(path, _)| is_writable(path)) {
         found.git_directory(&roots, directory, *has_hooks, look);
     }
-    found.configured(&roots, &all_targets(workspace, &projects, &settings, homes, look), look);
+    found.configured(&roots, &search.targets(workspace, homes, look), look);
     found.tidy();
     look.finish(found).map_err(|problem| too_much(workspace, &problem))
 }
 
 fn too_much(workspace: &Path, problem: &str) -> String {
     format!(
-        "hooks and settings in {} can't all be protected, because {problem}; remove what is not needed, or start the node with a smaller workspace",
+        "hooks and settings in {} can't all be protected, because {problem}. Ask the user to remove what is not needed there, or to start the node with a smaller workspace (`gsv node --workspace`)",
         workspace.display()
     )
 }
@@ -161,7 +161,7 @@ impl Protected {
         self.read_only.push(real.to_owned());
     }
 
-    /// A link can't be mounted over; what it leads to is one of the targets ([`all_targets`]).
+    /// A link can't be mounted over; what it leads to is one of the targets ([`Search::targets`]).
     fn keep(&mut self, path: PathBuf, look: &Bounded) {
         if matches!(look.kind(&path), Some(Kind::Dir | Kind::File)) {
             self.read_only.push(path);
@@ -203,48 +203,64 @@ fn is_below(roots: &[PathBuf], path: &Path) -> bool {
 /// A sentence: there is more than can be looked at.
 pub fn is_run_by_others(workspace: &Path, path: &Path, homes: &[PathBuf], look: &dyn Look) -> Result<bool, String> {
     let look = &Bounded::new(look);
-    let projects = projects(workspace, path.parent().unwrap_or(workspace), look);
     // Some disks take `WATCH` and `watch` for one name.
     let folded = |path: &Path| PathBuf::from(path.to_string_lossy().to_lowercase());
+    let search = Search::new(workspace, path.parent().unwrap_or(workspace), look);
     let path = folded(path);
-    let settings = settings(&projects, look);
-    let targets = all_targets(workspace, &projects, &settings, homes, look);
+    let targets = search.targets(workspace, homes, look);
     let is_one = targets.iter().any(|target| path.starts_with(folded(target.path())));
     look.finish(is_one).map_err(|problem| too_much(workspace, &problem))
 }
 
-/// What the configurations of all repositories name that a project, or a folder above the workspace, belongs to, and what links in place of
-/// protected files and hooks lead to. The git directories may be where commands can't write, such as that of a worktree.
-fn all_targets(
-    workspace: &Path,
-    projects: &[PathBuf],
-    settings: &[PathBuf],
-    homes: &[PathBuf],
-    look: &Bounded,
-) -> Vec<Target> {
-    let everywhere = [PathBuf::from("/")];
-    let mut git = GitDirectories::new(&everywhere, look);
-    for folder in workspace
-        .ancestors()
-        .skip(1)
-        .map(Path::to_owned)
-        .chain(projects.iter().cloned())
-    {
-        git.search(&folder);
+/// What is found in a workspace.
+struct Search<'a> {
+    projects: Vec<PathBuf>,
+    settings: Vec<PathBuf>,
+    /// Also of repositories around the workspace, and elsewhere.
+    git: GitDirectories<'a>,
+}
+
+/// Everything: a git directory may be where commands can't write, such as that of a worktree.
+static EVERYWHERE: LazyLock<[PathBuf; 1]> = LazyLock::new(|| [PathBuf::from("/")]);
+
+impl<'a> Search<'a> {
+    fn new(workspace: &Path, workdir: &Path, look: &'a Bounded<'a>) -> Self {
+        let projects = projects(workspace, workdir, look);
+        let mut git = GitDirectories::new(&*EVERYWHERE, look);
+        for folder in workspace.ancestors().skip(1) {
+            git.search(folder);
+        }
+        for folder in &projects {
+            git.search(folder);
+        }
+        let settings = settings(&projects, look);
+        Self {
+            projects,
+            settings,
+            git,
+        }
     }
-    let linked = |path: PathBuf| {
-        let is_link = look.kind(&path) == Some(Kind::Link);
-        is_link.then(|| linked(&path, look)).flatten()
-    };
-    let mut all = Vec::new();
-    for directory in git.found.keys() {
-        let trees = git.trees.get(directory).map_or(&[][..], Vec::as_slice);
-        all.extend(targets(directory, trees, homes, look));
-        all.extend(linked_hooks(&directory.join("hooks"), look));
-        all.extend(IN_GIT.iter().filter_map(|name| linked(directory.join(name))));
+
+    /// What the configurations of the repositories name, and what links in the place of protected files and hooks lead to.
+    fn targets(&self, workspace: &Path, homes: &[PathBuf], look: &Bounded) -> Vec<Target> {
+        let target_of = |path: PathBuf| {
+            let is_link = look.kind(&path) == Some(Kind::Link);
+            is_link.then(|| linked(&path, look)).flatten()
+        };
+        let mut all = Vec::new();
+        for directory in self.git.found.keys() {
+            let mut trees = self.git.trees.get(directory).cloned().unwrap_or_default();
+            if !directory.ends_with(".git") {
+                // Git can be told to use it for other files (`--work-tree`), usually those around it.
+                trees.push(workspace.to_owned());
+            }
+            all.extend(targets(directory, &trees, homes, look));
+            all.extend(linked_hooks(&directory.join("hooks"), look));
+            all.extend(IN_GIT.iter().filter_map(|name| target_of(directory.join(name))));
+        }
+        all.extend(self.settings.iter().cloned().filter_map(target_of));
+        all
     }
-    all.extend(settings.iter().cloned().filter_map(linked));
-    all
 }
 
 /// What is there under protected names in the projects.
@@ -253,8 +269,11 @@ fn settings(projects: &[PathBuf], look: &Bounded) -> Vec<PathBuf> {
     for folder in projects {
         let entries = look.list(folder, FEW);
         // Some disks take other letters for the same name, so it is looked at once more where it counts.
-        let is_there =
-            |name: &str| entries.len() == FEW || entries.iter().any(|(entry, _)| entry.eq_ignore_ascii_case(name));
+        let is_there = |name: &str| {
+            entries.is_empty()
+                || entries.len() == FEW
+                || entries.iter().any(|(entry, _)| entry.eq_ignore_ascii_case(name))
+        };
         let names = NAMES.iter().filter(|name| is_there(name));
         let paths = names.map(|name| folder.join(name));
         found.extend(paths.filter(|path| look.kind(path).is_some()));
@@ -392,6 +411,13 @@ mod tests {
     }
 
     #[test]
+    fn sb5_a_folder_that_can_not_be_read_is_an_error() {
+        let disk = Fake::of(&["/ws/proj/.git/config", "/ws/other/x"]).closed("/ws/proj");
+        let problem = protected(Path::new("/ws"), &[], &[], Path::new("/ws"), &disk).unwrap_err();
+        assert!(problem.contains("/ws/proj can't be read"), "{problem}");
+    }
+
+    #[test]
     fn sb5_many_folders_are_searched_and_too_many_are_an_error() {
         let of = |count: usize| {
             let names: Vec<String> = (0..count).map(|number| format!("/ws/p{number:05}/")).collect();
@@ -454,6 +480,11 @@ mod tests {
         );
         assert!(found.pinned.contains(&PathBuf::from("/ws/scripts")));
         let runs = |path: &str| is_run_by_others(Path::new("/ws"), Path::new(path), &[], &disk).unwrap();
+        // A folder that a hook's link leads to is run by no one.
+        let folder =
+            Fake::of(&["/ws/.git/hooks/", "/ws/.git/config", "/ws/src/a.rs"]).link("/ws/.git/hooks/lib", "/ws/src");
+        let found = protected(Path::new("/ws"), &[], &[], Path::new("/ws"), &folder).unwrap();
+        assert!(!found.read_only.contains(&PathBuf::from("/ws/src")));
         assert!(runs("/ws/githooks/new") && runs("/ws/scripts/pc") && runs("/ws/scripts/rc"));
         assert!(!runs("/ws/scripts/other"));
     }

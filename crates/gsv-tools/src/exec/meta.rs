@@ -1,6 +1,7 @@
 //! The folder of a command: its files, and the content of `meta.json` and `exit`.
 
 use std::io;
+use std::os::fd::IntoRawFd as _;
 use std::path::{Path, PathBuf};
 
 use gsv_sandbox::Profile;
@@ -10,7 +11,7 @@ use super::command_limits::CommandLimits;
 use super::host;
 
 pub(crate) const OUTPUT: &str = "output";
-/// There when the gate was closed: the command never runs. The scripts of the supervisor name it, too.
+/// Exists when the gate was closed: the command never runs. The scripts of the supervisor name it, too.
 pub(crate) const NEVER: &str = "never";
 pub(crate) const STDIN: &str = "stdin";
 /// The socket of its proxy, and the hosts that the proxy has refused.
@@ -141,6 +142,16 @@ impl Folder {
 
     pub(crate) fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// The folder that is there now, until this process ends: one that is made again in its place is another one.
+    pub(crate) fn hold(&self) -> io::Result<Self> {
+        let folder = std::fs::File::open(&self.0)?;
+        if !cfg!(target_os = "linux") {
+            // Only Linux names an open folder.
+            return Ok(self.clone());
+        }
+        Ok(Self(format!("/proc/self/fd/{}", folder.into_raw_fd()).into()))
     }
 
     pub(crate) fn file(&self, name: &str) -> PathBuf {

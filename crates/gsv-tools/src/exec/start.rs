@@ -128,8 +128,11 @@ pub(super) async fn start(
         }),
         Err(error) => {
             // The gate is closed permanently, so the folder is not needed once the supervisor has seen that.
-            if let Some(mut child) = child {
-                let _ = tokio::time::timeout(limits::START_TIME, child.wait()).await;
+            if let Some(mut child) = child
+                && tokio::time::timeout(limits::START_TIME, child.wait()).await.is_err()
+            {
+                // It still makes a sandbox, which ends with it.
+                let _ = child.kill().await;
             }
             off(move || folder.remove()).await;
             Err(error)

@@ -47,7 +47,7 @@ const SH: &str = "/bin/sh";
 const PLAIN: &str = "--";
 /// The program, such as a sandbox, reports a signal as a shell does.
 const STATUS: &str = "--status";
-/// So does this program, and it prints the pid and waits at the gate itself: it makes the sandbox meanwhile.
+/// The program reports a signal as a shell does, prints the pid and waits at the gate itself: it makes the sandbox meanwhile.
 const GATED: &str = "--gated";
 
 /// The script of the command's process before it becomes the shell: prints its pid, waits at the gate. The command's files are
@@ -159,15 +159,18 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let _ = rustix::process::setsid();
     adopt_orphans();
     let folder = Folder::new(PathBuf::from(folder));
+    let Ok(held) = folder.hold() else {
+        return exit_with(false);
+    };
     let child = command.process_group(0).stderr(Stdio::null()).spawn();
     // The command has its own copies of the gate and the pid's pipe.
     close_pipes();
     let Ok(child) = child else {
-        return exit_with(folder.write_exit(Exit::NeverRan).is_ok());
+        return exit_with(held.write_exit(Exit::NeverRan).is_ok());
     };
     bound(folder.clone(), child.id());
     let exit = match wait_for(child.id()) {
-        Some(_) if folder.file(NEVER).exists() => Exit::NeverRan,
+        Some(_) if held.file(NEVER).exists() => Exit::NeverRan,
         Some(Exit::Code(code)) if has_statuses => Exit::of_status(code),
         Some(exit) => exit,
         None => return exit_with(false),
@@ -175,7 +178,7 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     if folder.ending().is_some() {
         end_the_rest(&folder);
     }
-    exit_with(folder.write_exit(exit).is_ok())
+    exit_with(held.write_exit(exit).is_ok())
 }
 
 /// Waits for the command, and reaps adopted orphans until then.

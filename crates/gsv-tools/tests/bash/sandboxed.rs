@@ -71,6 +71,19 @@ fn sb23_k15_a_command_in_a_sandbox_begins_only_with_the_line_at_its_gate() {
 }
 
 #[test]
+fn sb23_k15_a_start_that_was_given_up_says_nothing_in_the_folder_of_the_next_one() {
+    let (_lab, wrapper) = wrapper();
+    let mut given_up = Gated::start(&wrapper, "echo ran");
+    let folder = given_up.folder.path().to_owned();
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    drop(given_up.supervisor.stdin.take());
+    given_up.supervisor.wait().unwrap();
+    let left: Vec<_> = std::fs::read_dir(&folder).unwrap().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
 fn sb23_why_a_sandbox_can_not_be_made_is_said_only_where_the_command_was_to_run() {
     let (_lab, mut wrapper) = wrapper();
     *wrapper.last_mut().unwrap() = "/nowhere/plan.json".into();
