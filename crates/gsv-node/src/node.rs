@@ -271,8 +271,8 @@ async fn confine(config: &NodeConfig) -> Result<Confinement, NodeError> {
         return Ok(Confinement::default());
     };
     let (profile, workspace, private) = (settings.profile, config.workspace.clone(), private_folders(config));
-    let file = config.state_dir.join("sandbox.json");
-    let made = tokio::task::spawn_blocking(move || sandbox::confine(&settings, &workspace, &private, &file)).await;
+    let state_dir = config.state_dir.clone();
+    let made = tokio::task::spawn_blocking(move || sandbox::confine(&settings, &workspace, &private, &state_dir)).await;
     made.unwrap_or_else(|error| {
         Err(NodeError::Sandbox {
             profile,

@@ -94,7 +94,7 @@ pub(crate) struct Confinement {
     pub(crate) missing: Option<String>,
 }
 
-/// The sandbox for a node's commands. `file`: where the plan is stored, in a private folder. A profile that the owner did not name
+/// The sandbox for a node's commands. `state_dir`: where the plan is stored, a private folder. A profile that the owner did not name
 /// and that this machine can't enforce is missing, which the node reports. Where one was enforced before, or is and its files can't be
 /// made, there is no node: a command could bring that about, and would run without a sandbox after the next start.
 ///
@@ -104,8 +104,9 @@ pub(crate) fn confine(
     settings: &SandboxSettings,
     workspace: &Path,
     private: &[PathBuf],
-    file: &Path,
+    state_dir: &Path,
 ) -> Result<Confinement, NodeError> {
+    let file = &state_dir.join(STORED);
     if settings.profile == Profile::Off {
         // The owner has said so, and may take it back on a machine that can't enforce a profile.
         let _ = std::fs::remove_file(file);
@@ -113,7 +114,7 @@ pub(crate) fn confine(
     }
     match enforced(settings, workspace, private) {
         Ok((level, examined)) => {
-            accept(settings, &level, &examined.report, file)?;
+            accept(settings, level.tier, &why_weaker(&examined.report), state_dir)?;
             let sandbox = set_up(settings, level, &examined, file)?;
             Ok(Confinement {
                 sandbox: Some(sandbox),
@@ -139,8 +140,16 @@ pub(crate) fn confine(
     }
 }
 
-/// A weaker tier is used only after the owner has accepted it: what it lets through was kept from commands before.
-fn accept(settings: &SandboxSettings, level: &Level, report: &Report, file: &Path) -> Result<(), NodeError> {
+/// What the last start of a node had, in its state folder, which is private.
+pub(crate) const STORED: &str = "sandbox.json";
+
+/// Whether a node starts with a tier. A weaker one is used only after the owner has accepted it: what it lets through was kept from commands
+/// before. `why`: what is wrong with the stronger ones, and what to do. `state_dir`: the node's.
+///
+/// # Errors
+/// It does not start.
+pub fn accept(settings: &SandboxSettings, tier: Tier, why: &str, state_dir: &Path) -> Result<(), NodeError> {
+    let file = state_dir.join(STORED);
     let unreadable = |error: io::Error| {
         let what = "which says what the last start of this node had, can't be read";
         refused(
@@ -151,27 +160,32 @@ fn accept(settings: &SandboxSettings, level: &Level, report: &Report, file: &Pat
             ),
         )
     };
-    let earlier = match gsv_sandbox::Confinement::read(file) {
+    let earlier = match gsv_sandbox::Confinement::read(&file) {
         Ok(stored) => Some(stored.tier),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(unreadable(error)),
     };
-    let Some(weakest) = settings.tier.or(earlier).filter(|weakest| level.tier > *weakest) else {
+    let Some(weakest) = settings.tier.or(earlier).filter(|weakest| tier > *weakest) else {
         return Ok(());
     };
     let wanted = match settings.tier {
         Some(_) => "node.toml asks for",
         None => "the last start of this node had",
     };
-    let [weakest, now] = [weakest.name(), level.tier.name()];
+    let [weakest, now] = [weakest.name(), tier.name()];
     Err(refused(
         settings,
         format!(
-            "{wanted} the tier {weakest}, but this machine has only {now} now, which is weaker ({}). {} To accept {now}, write `tier = \"{now}\"` into node.toml.",
-            report.problem(),
-            report.advice().unwrap_or_default()
+            "{wanted} the tier {weakest}, but this machine has only {now} now, which is weaker ({why}) To accept {now}, write `tier = \"{now}\"` into node.toml."
         ),
     ))
+}
+
+/// What is wrong with the tiers that do not hold, and what to do.
+pub fn why_weaker(report: &Report) -> String {
+    format!("{}. {}", report.problem(), report.advice().unwrap_or_default())
+        .trim_end()
+        .to_owned()
 }
 
 fn refused(settings: &SandboxSettings, reason: String) -> NodeError {
@@ -301,21 +315,9 @@ mod tests {
             home.join("own"),
             "gsv".into(),
         );
-        let level = |tier| Level {
-            profile: Profile::Workspace,
-            tier,
-            gaps: vec![],
-        };
-        let why = gsv_sandbox::Finding::Fails {
-            why: "the program `bwrap` is not installed".into(),
-        };
-        let report = Report {
-            profile: Profile::Workspace,
-            findings: vec![(Tier::Bubblewrap, why)],
-            confinement: None,
-        };
+        let why = "bubblewrap: the program `bwrap` is not installed.";
         let file = home.join("sandbox.json");
-        let accepts = |settings: &SandboxSettings, tier| accept(settings, &level(tier), &report, &file);
+        let accepts = |settings: &SandboxSettings, tier| accept(settings, tier, why, &home);
         assert!(accepts(&settings, Tier::Landlock).is_ok(), "the first start");
         let stored = |tier: &str| {
             let plan = serde_json::json!({
