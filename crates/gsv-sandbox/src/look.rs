@@ -95,11 +95,15 @@ impl Look for Disk {
     }
 
     fn try_list(&self, dir: &Path, limit: usize) -> Result<Vec<(OsString, Kind)>, Unseen> {
-        let entries = found(dir, std::fs::read_dir(dir))?.into_iter().flatten().flatten();
-        Ok(entries
-            .filter_map(|entry| Some((entry.file_name(), kind_of(entry.file_type().ok()?))))
-            .take(limit)
-            .collect())
+        let mut entries = Vec::new();
+        for entry in found(dir, std::fs::read_dir(dir))?.into_iter().flatten().take(limit) {
+            let entry = entry.map_err(|_| Unseen)?;
+            // It may have gone meanwhile.
+            if let Some(kind) = found(&entry.path(), entry.file_type())? {
+                entries.push((entry.file_name(), kind_of(kind)));
+            }
+        }
+        Ok(entries)
     }
 
     fn try_text(&self, path: &Path) -> Result<Option<Vec<u8>>, Unseen> {
@@ -120,11 +124,16 @@ impl Look for Disk {
 
 /// `None`: there is nothing, or what keeps this process out belongs to another user.
 fn found<T>(path: &Path, result: io::Result<T>) -> Result<Option<T>, Unseen> {
-    match result {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_own(path) => Err(Unseen),
-        Err(_) => Ok(None),
-    }
+    let error = match result {
+        Ok(found) => return Ok(Some(found)),
+        Err(error) => error,
+    };
+    let is_nothing = match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidInput => true,
+        io::ErrorKind::PermissionDenied => !is_own(path),
+        _ => matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENAMETOOLONG)),
+    };
+    if is_nothing { Ok(None) } else { Err(Unseen) }
 }
 
 /// Whether the first of the path and the folders above it that can be looked at is this user's.

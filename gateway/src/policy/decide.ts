@@ -184,14 +184,14 @@ function decideUnit(
   const decided = byMode();
   if (decided.verdict === "deny") return decided;
   const heard = byMatrix();
-  return heard === undefined ? byGrant(decided, unit, grants) : byGrant(heard, unit, grants, holdsOnceHeard);
+  return heard === undefined ? byGrant(decided, unit, grants) : byGrant(heard, unit, grants, (grant) => holdsOnceHeard(grant, call));
 }
 /**
  * Of the grants for this conversation, hosts and programs that only read hold also when it has read text of others: what the first such command
  * prints is such a text, so the answer would allow one command only (rule GR3).
  */
-const holdsOnceHeard = ({ scope, sessionId }: Grant): boolean =>
-  sessionId !== undefined && (scope.what.kind === "hosts" || onlyReads(scope));
+const holdsOnceHeard = ({ scope, sessionId }: Grant, call: PolicyCall): boolean =>
+  sessionId !== undefined && (scope.what.kind === "hosts" || onlyReads(scope, call));
 
 /** The mode that holds. Undefined: none is set. */
 const modeOf = ({ policy, mode, isOwners, unset }: PolicyContext): PolicyMode | undefined =>

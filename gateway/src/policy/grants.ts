@@ -132,10 +132,19 @@ export function commandOf(words: readonly string[], sandbox: SandboxProfile): Gr
   return { program, ...(subcommand === undefined ? {} : { subcommand }) };
 }
 
-/** Only programs that read and print, or make an empty file or folder: nothing that was read can make them send or run something. */
-export const onlyReads = ({ what }: GrantScope): boolean =>
-  what.kind === "commands" &&
-  what.commands.every(({ program, subcommand, words }) => words === undefined && isPlain(namedBy(program, subcommand)));
+/**
+ * Only programs that read and print, or make an empty file or folder, in the answer and in the call: nothing that was read can make them send
+ * or run something. An option may (`find -exec`), and so may a program of the workspace with the same name.
+ */
+export function onlyReads({ what }: GrantScope, { args }: PolicyCall): boolean {
+  if (what.kind !== "commands" || typeof args[COMMAND] !== "string") return false;
+  const read = readShell(args[COMMAND]);
+  return (
+    what.commands.every(({ program, subcommand, words }) => words === undefined && isPlain(namedBy(program, subcommand))) &&
+    read.kind === "plain" &&
+    read.commands.every(({ words }) => isPlain(words) && !runsCode(words))
+  );
+}
 const namedBy = (program: string, subcommand: string | undefined): readonly string[] =>
   subcommand === undefined ? [program] : [program, subcommand];
 

@@ -13,7 +13,7 @@ export function movesAway(text: string, rough: Commands): boolean {
   const moves = rough.flatMap(movedBy);
   if (moves.length === 0) return false;
   if (MEMORY.test(plain)) return true;
-  if (!MAY_NAME_TEMPORARY.test(plain)) return false;
+  if (!MAY_NAME_TEMPORARY.test(plain.replaceAll(OUTPUT, " "))) return false;
   const home = /\bHOME=/.test(plain) ? "$HOME" : "/~";
   const isThere = GOES_TO_TEMPORARY.test(plain);
   // Those hold a folder that mktemp has made.
@@ -29,7 +29,9 @@ export function movesAway(text: string, rough: Commands): boolean {
     return (isInto || isHere) && named.slice(0, -1).some((from) => isOut(from) && (isInto || /^(?:[/~$`]|\.\.)/.test(from)));
   });
 }
-const MAY_NAME_TEMPORARY = /tmp\b|TMPDIR|mktemp|=made\b|\$UNKNOWN|\/[^\s/]{0,20}[*?[{]/i;
+/** Where output goes is no folder that something is moved to. */
+const OUTPUT = /[0-9&]?>{1,2}\s{0,9}[^\s;&|<>]{1,200}/g;
+const MAY_NAME_TEMPORARY = /(?<!\.)tmp\b|TMPDIR|mktemp|=made\b|\$UNKNOWN|\/[^\s/]{0,20}[*?[{]/i;
 /** The path of a temporary folder, or of one that may be. */
 const TO_TEMPORARY =
   /^(?:\/(?:private\/)?(?:var\/)?(?:tmp|[^/]{0,20}[*?[{].*)(?:\/|$)|(?:\.\.\/)+(?:private\/)?(?:var\/)?tmp(?:\/|$)|\/proc\/|[$`]|~[+-])/i;

@@ -33,6 +33,8 @@ const RUNS_CONFIGURED = words(`
   rubocop rspec rails rackup puma guard jekyll thor phpunit phpstan psalm phpcs
   bmake pmake remake samu tup redo autoreconf automake autoconf qmake xmake pants latexmk doxygen foreman overmind honcho pm2 tmuxinator
   code codium cursor subl hx helix kak micro gvim
+  ctest coverage devcontainer ng nest tauri maturin wasm-pack cross trunk dub crystal bazelisk prisma semantic-release electron manage.py behave
+  locust repo mr sl p4 got scalar ghq vcs sccache ccache reflex modd gotestsum ginkgo platformio gtags nvm
 `);
 /** Their subcommands are programs of their own. */
 const CONFIGURED_FAMILY = /^(?:git|cargo|ansible|docker|hg|eslint|mvn)-/;
@@ -43,12 +45,13 @@ const SENDS = words(`
 `);
 /** Read and print, or make an empty file or folder, whatever their arguments are. */
 const READS = words(`
-  ls cat head tail wc cut tr grep egrep fgrep rg find stat du df diff cmp comm echo basename dirname realpath readlink jq sha256sum md5sum cksum sleep
+  ls cat head tail wc cut tr grep egrep fgrep find stat du df diff cmp comm echo basename dirname realpath readlink jq sha256sum md5sum cksum sleep
   seq true false pwd which whoami id uname ps column paste join nl fold fmt expand od hexdump strings printenv mkdir touch
 `);
 /** Do only that as long as none of their arguments is like this: those write a file. */
 const READS_UNLESS: Readonly<Record<string, RegExp>> = {
   sort: /^-[A-Za-z]*[oT]|^--(?!(?:reverse|unique|numeric-sort|human-numeric-sort|version-sort|ignore-case)$|key=)/,
+  rg: /^--(?:pre|hostname-bin)/,
   // Its second operand is written.
   uniq: /^(?!-.)/,
 };
@@ -63,7 +66,7 @@ const TWO_WORDS = words("gh glab aws gcloud az docker podman kubectl helm ip nmc
 
 const baseOf = (program: string): string => program.slice(program.lastIndexOf("/") + 1);
 /** `python3.12` is `python`. */
-const familyOf = (program: string): string => baseOf(program).replace(/(?<=[A-Za-z])[0-9.]+$/, "");
+const familyOf = (program: string): string => baseOf(program).replace(/(?<=[A-Za-z])[0-9.]+$|\.exe$/i, "");
 const isIn = (list: ReadonlySet<string>, program: string): boolean =>
   [baseOf(program), familyOf(program)].some((name) => list.has(name) || list.has(name.toLowerCase()));
 
@@ -75,8 +78,11 @@ const isOutsideSystem = (program: string): boolean =>
 /** Whether a command outside a sandbox may run code that its name does not tell. */
 export function runsCode(command: readonly string[]): boolean {
   const [program = ""] = command;
-  return isIn(RUNS_CODE, program) || isConfigured(program) || isOutsideSystem(program) || runsAnother(command);
+  if (namesCode(program) || isOutsideSystem(program) || runsAnother(command)) return true;
+  // Programs that start another one are more than a list can have (`dotenv git status`): one that is named may be started.
+  return !isPlain(command) && command.slice(1).some(namesCode);
 }
+const namesCode = (word: string): boolean => isIn(RUNS_CODE, word) || isConfigured(word);
 const isConfigured = (program: string): boolean => isIn(RUNS_CONFIGURED, program) || CONFIGURED_FAMILY.test(baseOf(program).toLowerCase());
 /** Whether a text for a shell names git as a program, or may. Told to the owner, so a word too much does no harm. */
 export const namesGit = (text: string): boolean => /(?<![\w.-])git(?![\w.@:=])/i.test(text.replaceAll(/["'\\]/g, ""));
