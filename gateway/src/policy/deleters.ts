@@ -197,12 +197,16 @@ function replaced(subcommand: string, args: readonly string[]): number | "many" 
   const end = args.indexOf("--");
   const paths = end === -1 ? args.filter((arg) => !arg.startsWith("-")) : args.slice(end + 1);
   if (args.some((arg) => arg.startsWith("--pathspec-f")) || paths.some((path) => /^(?:\.\.?|:.*)$|\/$|[*?[]/.test(path))) return "many";
+  // They come from elsewhere, as in `xargs git restore`.
+  if (paths.length === 0 && (end !== -1 || subcommand === "restore")) return "many";
   // The first word of a checkout may be a branch. A name without an extension may be a folder.
   const named = end === -1 && subcommand === "checkout" ? (args.some((arg) => MAKES_BRANCH.test(arg)) ? [] : paths.slice(1)) : paths;
-  return named.some((path) => !EXTENSION.test(path)) ? "many" : named.length;
+  return named.some((path) => !EXTENSION.test(path) && !FILES.test(path)) ? "many" : named.length;
 }
 const MAKES_BRANCH = /^-[A-Za-z]*[bBt]|^--(?:tr|or)/;
 const EXTENSION = /[^/]\.[^./]+$/;
+/** Have none, and are files. */
+const FILES = /(?:^|\/)(?:Makefile|Dockerfile|Gemfile|Rakefile|Procfile|Vagrantfile|Jenkinsfile|README|LICENSE|NOTICE|CHANGELOG|CODEOWNERS)$/;
 /** Whether git only shows what it would do (`-n`), or what a long option says. `-e` and `--exclude` take the next text; `--no-` takes back. */
 function only(args: readonly string[], long: RegExp): boolean {
   let is = false;

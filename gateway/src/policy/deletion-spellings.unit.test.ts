@@ -603,6 +603,18 @@ describe("[PO13] everyday lines that delete in temporary folders only, and their
     assert.deepEqual(all(many), each(many, "many"));
   });
 
+  it("git restore of paths from elsewhere is many, and of named files few", () => {
+    const many = ["git diff --name-only | xargs git checkout HEAD --", "git ls-files -m | xargs git restore", "git restore src"];
+    assert.deepEqual(all(many), each(many, "many"));
+    const few = ["git restore Makefile", "git checkout -- README docs/LICENSE", "git restore --staged", "git checkout main"];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
+
+  it("output into a temporary folder is no move into it", () => {
+    const few = ['npm test > /tmp/o; mv a.json "$OUT/"', "mv a.log a.log.tmp", 'for f in *.jpeg; do mv "$f" "${f%.jpeg}.jpg"; done 2>/tmp/err'];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
+
   it("many: a program that deletes gets another name in the same command", () => {
     const many = [
       "cd /bin; cp rm ~/q; ~/q -rf old",
