@@ -206,7 +206,8 @@ function replaced(subcommand: string, args: readonly string[]): number | "many" 
 const MAKES_BRANCH = /^-[A-Za-z]*[bBt]|^--(?:tr|or)/;
 const EXTENSION = /[^/]\.[^./]+$/;
 /** Have none, and are files. */
-const FILES = /(?:^|\/)(?:Makefile|Dockerfile|Gemfile|Rakefile|Procfile|Vagrantfile|Jenkinsfile|README|LICENSE|NOTICE|CHANGELOG|CODEOWNERS)$/;
+const FILES =
+  /(?:^|\/)(?:Makefile|Dockerfile|Gemfile|Rakefile|Procfile|Vagrantfile|Jenkinsfile|README|LICENSE|NOTICE|CHANGELOG|CODEOWNERS)$/;
 /** Whether git only shows what it would do (`-n`), or what a long option says. `-e` and `--exclude` take the next text; `--no-` takes back. */
 function only(args: readonly string[], long: RegExp): boolean {
   let is = false;
