@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use gsv_node::sandbox::{Profile, Tier, accept, describe, examine, why_weaker};
+use gsv_node::sandbox::{Profile, Tier, describe, examine};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::doctor_report::Report;
 use super::local::Local;
-use super::node::{last_node, private_folders, sandbox_settings};
+use super::node::{last_workspace, private_folders, sandbox_settings};
 use crate::config::Config;
 use crate::embedded::bootstrap::Bootstrap;
 use crate::embedded::health;
@@ -59,8 +59,7 @@ pub fn check_sandbox(report: &mut Report, layout: &Layout, config: Option<&Confi
     }
     // As the node asks: another folder may have another answer. The test's own one is in no private folder.
     let own_workspace = settings.own.with_extension("work");
-    let last = last_node(&layout.home, config);
-    let workspace = last.as_ref().map_or(&own_workspace, |(_, workspace)| workspace).clone();
+    let workspace = last_workspace(&layout.home, config).unwrap_or_else(|| own_workspace.clone());
     let made = std::fs::create_dir_all(&workspace).or_fail(
         format_args!("make the folder {}", workspace.display()),
         "Check its permissions.",
@@ -70,23 +69,13 @@ pub fn check_sandbox(report: &mut Report, layout: &Layout, config: Option<&Confi
     for own in [&settings.own, &own_workspace] {
         let _ = std::fs::remove_dir_all(own);
     }
-    let (level, problem, why) = match tested {
-        Ok(Ok(examined)) => {
-            let found = &examined.report;
-            (found.level(), found.problem(), why_weaker(found))
-        }
-        Ok(Err(error)) => (None, error.to_string(), String::new()),
+    let (level, problem) = match tested {
+        Ok(Ok(examined)) => (examined.report.level(), examined.report.problem()),
+        Ok(Err(error)) => (None, error.to_string()),
         Err(failure) => return report.failure(NAME, failure),
     };
-    let accepted = |tier| match &last {
-        Some((state_dir, _)) => accept(&settings, tier, &why, state_dir),
-        None => Ok(()),
-    };
     match level {
-        Some(level) => match accepted(level.tier) {
-            Ok(()) => report.ok(NAME, describe(&level)),
-            Err(error) => report.fail(NAME, error.to_string(), "`gsv node sandbox` shows what is missing."),
-        },
+        Some(level) => report.ok(NAME, describe(&level)),
         None if settings.is_required => report.fail(NAME, problem, "`gsv node sandbox` shows what is missing."),
         None => report.warn(
             NAME,

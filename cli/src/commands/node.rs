@@ -176,11 +176,6 @@ pub fn fatal(error: &NodeError) -> Failure {
 /// The workspace with which this machine's node was last started: the node that the local config names, else any node. None: it is
 /// unknown, or no longer exists.
 pub fn last_workspace(home: &Path, config: Option<&Config>) -> Option<PathBuf> {
-    last_node(home, config).map(|(_, workspace)| workspace)
-}
-
-/// The state folder of the node that this machine was last, and its workspace.
-pub fn last_node(home: &Path, config: Option<&Config>) -> Option<(PathBuf, PathBuf)> {
     let nodes = home.join("node");
     let named = config
         .and_then(|config| config.get(Key::NodeId))
@@ -190,8 +185,7 @@ pub fn last_node(home: &Path, config: Option<&Config>) -> Option<(PathBuf, PathB
         .flatten()
         .flatten()
         .map(|entry| entry.path());
-    let mut nodes = named.into_iter().chain(others);
-    nodes.find_map(|dir| workspace_of(&dir).map(|workspace| (dir, workspace)))
+    named.into_iter().chain(others).find_map(|dir| workspace_of(&dir))
 }
 
 /// That of the last start of one node.

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use gsv_node::check_workspace;
-use gsv_node::sandbox::{Finding, Level, Profile, Report, SandboxSettings, Tier, accept, describe, examine};
+use gsv_node::sandbox::{Finding, Level, Profile, Report, SandboxSettings, Tier, describe, examine};
 use serde_json::{Value, json};
 
 use super::context::Context;
-use super::node::{default_workspace, last_node, last_workspace, private_folders, sandbox_settings, workspace};
+use super::node::{default_workspace, last_workspace, private_folders, sandbox_settings, workspace};
 use crate::args::NodeSandbox;
 use crate::config::{Config, Key};
 use crate::exit::{Failure, Outcome};
@@ -85,18 +85,8 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     if let Some(advice) = advice {
         out.aside(advice);
     }
-    // The node of this machine had another one, which it does not give up by itself (rule SB12).
-    if let Some(level) = level {
-        let failed = reports
-            .iter()
-            .map(Report::problem)
-            .filter(|problem| !problem.is_empty());
-        let why = format!("{}.", failed.collect::<Vec<_>>().join("; "));
-        let last = last_node(&paths::state_dir()?, Some(&config)).map(|(state_dir, _)| state_dir);
-        return last.map_or(Ok(()), |state_dir| {
-            accept(&settings, level.tier, &why, &state_dir)
-                .map_err(|error| Failure::failed(error.to_string(), "Install what is missing, or accept the tier."))
-        });
+    if level.is_some() {
+        return Ok(());
     }
     Err(Failure::failed(
         format!("This machine can't enforce the profile `{}`.", tested.name()),
