@@ -348,7 +348,7 @@ describe("[PO13] a move into a temporary folder, where a later deletion asks not
       "mv d /tmp",
       "mv d /tmp/",
       "mv -f ./d /tmp/gone 2>/dev/null",
-      "mv /home/me/work/d /tmp/gone",
+      "mv /home/me/proj/d /tmp/gone",
       "mv /tmp/a d /tmp/b",
       "mv ~/work $TMPDIR/gone",
       'mv "$HOME/work" "/tmp/gone"',
@@ -400,7 +400,7 @@ describe("[PO13] a move into a temporary folder, where a later deletion asks not
       "cat /tmp/log && mv a.txt docs/b",
       // The workspace itself may be below /tmp: a move in it names no temporary folder.
       "mv d e",
-      "mv /tmp/work/d /tmp/work/e",
+      "mv /tmp/proj/d /tmp/proj/e",
     ];
     assert.deepEqual(all(few), each(few, "few"));
   });
