@@ -141,14 +141,14 @@ pub(crate) fn confine(
 }
 
 /// What the last start of a node had, in its state folder, which is private.
-pub(crate) const STORED: &str = "sandbox.json";
+const STORED: &str = "sandbox.json";
 
 /// Whether a node starts with a tier. A weaker one is used only after the owner has accepted it: what it lets through was kept from commands
 /// before. `why`: what is wrong with the stronger ones, and what to do. `state_dir`: the node's.
 ///
 /// # Errors
 /// It does not start.
-pub fn accept(settings: &SandboxSettings, tier: Tier, why: &str, state_dir: &Path) -> Result<(), NodeError> {
+fn accept(settings: &SandboxSettings, tier: Tier, why: &str, state_dir: &Path) -> Result<(), NodeError> {
     let file = state_dir.join(STORED);
     let unreadable = |error: io::Error| {
         let what = "which says what the last start of this node had, can't be read";
@@ -176,16 +176,17 @@ pub fn accept(settings: &SandboxSettings, tier: Tier, why: &str, state_dir: &Pat
     Err(refused(
         settings,
         format!(
-            "{wanted} the tier {weakest}, but this machine has only {now} now, which is weaker ({why}) To accept {now}, write `tier = \"{now}\"` into node.toml."
+            "{wanted} the tier {weakest}, but this machine has only {now} now, which is weaker ({why}). To accept {now}, write `tier = \"{now}\"` into node.toml."
         ),
     ))
 }
 
 /// What is wrong with the tiers that do not hold, and what to do.
-pub fn why_weaker(report: &Report) -> String {
-    format!("{}. {}", report.problem(), report.advice().unwrap_or_default())
-        .trim_end()
-        .to_owned()
+fn why_weaker(report: &Report) -> String {
+    let advice = report
+        .advice()
+        .map_or_else(String::new, |advice| format!(". {}", advice.trim_end_matches('.')));
+    format!("{}{advice}", report.problem())
 }
 
 fn refused(settings: &SandboxSettings, reason: String) -> NodeError {
@@ -315,7 +316,7 @@ mod tests {
             home.join("own"),
             "gsv".into(),
         );
-        let why = "bubblewrap: the program `bwrap` is not installed.";
+        let why = "bubblewrap: the program `bwrap` is not installed";
         let file = home.join("sandbox.json");
         let accepts = |settings: &SandboxSettings, tier| accept(settings, tier, why, &home);
         assert!(accepts(&settings, Tier::Landlock).is_ok(), "the first start");

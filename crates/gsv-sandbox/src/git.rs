@@ -17,8 +17,6 @@ const LINKED_DEPTH: usize = 5;
 const OF_BARE: [&str; 2] = ["objects", "refs"];
 
 pub(crate) struct GitDirectories<'a> {
-    /// Where commands may write. What is elsewhere needs no protection.
-    roots: &'a [PathBuf],
     look: &'a Bounded<'a>,
     /// Each directory, and whether git looks for hooks in it.
     pub(crate) found: BTreeMap<PathBuf, bool>,
@@ -30,9 +28,8 @@ pub(crate) struct GitDirectories<'a> {
 }
 
 impl<'a> GitDirectories<'a> {
-    pub(crate) fn new(roots: &'a [PathBuf], look: &'a Bounded<'a>) -> Self {
+    pub(crate) fn new(look: &'a Bounded<'a>) -> Self {
         Self {
-            roots,
             look,
             found: BTreeMap::new(),
             kept: Vec::new(),
@@ -107,7 +104,7 @@ impl<'a> GitDirectories<'a> {
         OF_BARE.into_iter().all(is_folder) && ["HEAD", "config"].into_iter().any(is_file)
     }
 
-    /// The folder that a file of git names, when commands may write there.
+    /// The folder that a file of git names.
     fn named(&self, file: &Path, folder: &Path, prefix: &[u8]) -> Option<PathBuf> {
         let text = self.look.text(file)?;
         let mut path = text.strip_prefix(prefix)?;
@@ -115,8 +112,7 @@ impl<'a> GitDirectories<'a> {
             path = rest;
         }
         let real = self.look.real(&folder.join(OsStr::from_bytes(path)))?;
-        let is_below = self.roots.iter().any(|root| real.starts_with(root));
-        (is_below && self.look.kind(&real) == Some(Kind::Dir)).then_some(real)
+        (self.look.kind(&real) == Some(Kind::Dir)).then_some(real)
     }
 
     fn worktrees(&self, git: &Path) -> Vec<PathBuf> {
@@ -157,10 +153,9 @@ mod tests {
     use super::*;
     use crate::look::fake::Fake;
 
-    fn found(disk: &Fake, roots: &[&str], folders: &[&str]) -> Vec<(String, bool)> {
-        let roots: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
+    fn found(disk: &Fake, folders: &[&str]) -> Vec<(String, bool)> {
         let look = Bounded::new(disk);
-        let mut git = GitDirectories::new(&roots, &look);
+        let mut git = GitDirectories::new(&look);
         for folder in folders {
             git.search(Path::new(folder));
         }
@@ -189,18 +184,17 @@ mod tests {
         ]);
         let folders = ["/ws/bare", "/ws/headless", "/ws/code", "/ws/head"];
         assert_eq!(
-            found(&disk, &["/ws"], &folders),
+            found(&disk, &folders),
             [named("/ws/bare", true), named("/ws/headless", true)]
         );
-        let roots = ["/ws".into()];
         let look = Bounded::new(&disk);
-        let mut git = GitDirectories::new(&roots, &look);
+        let mut git = GitDirectories::new(&look);
         git.search(Path::new("/ws/bare"));
         assert_eq!(git.kept, ["/ws/bare/objects", "/ws/bare/refs"].map(PathBuf::from));
     }
 
     #[test]
-    fn sb5_the_files_that_name_a_git_directory_are_followed_where_commands_may_write() {
+    fn sb5_the_files_that_name_a_git_directory_are_followed() {
         let disk = Fake::of(&[
             "/ws/p/worktrees/main/HEAD",
             "/ws/p/worktrees/main/modules/lib/config",
@@ -220,9 +214,10 @@ mod tests {
         let folders = ["main", "sep", "out", "code", "none", "text"].map(|name| format!("/ws/{name}"));
         let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
         assert_eq!(
-            found(&disk, &["/ws", "/more"], &folders),
+            found(&disk, &folders),
             [
                 named("/more/git", true),
+                named("/other/git", true),
                 named("/ws/p", true),
                 named("/ws/p/modules/a", true),
                 named("/ws/p/modules/a/worktrees/b", false),

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
 use crate::bounded::Bounded;
 use crate::configured::{Target, linked, linked_hooks, targets};
@@ -220,13 +219,10 @@ struct Search<'a> {
     git: GitDirectories<'a>,
 }
 
-/// Everything: a git directory may be where commands can't write, such as that of a worktree.
-static EVERYWHERE: LazyLock<[PathBuf; 1]> = LazyLock::new(|| [PathBuf::from("/")]);
-
 impl<'a> Search<'a> {
     fn new(workspace: &Path, workdir: &Path, look: &'a Bounded<'a>) -> Self {
         let projects = projects(workspace, workdir, look);
-        let mut git = GitDirectories::new(&*EVERYWHERE, look);
+        let mut git = GitDirectories::new(look);
         for folder in workspace.ancestors().skip(1) {
             git.search(folder);
         }
