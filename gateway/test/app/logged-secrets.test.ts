@@ -1,5 +1,5 @@
 /** A stored secret in the text of an error does not reach the log, whichever component writes the line. */
-import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
+import { reset, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { parts } from "../../src/app/compose.ts";
@@ -8,6 +8,7 @@ import { wiring } from "../../src/app/session-wiring.ts";
 import type { NativeTools } from "../../src/ports/native-tools.ts";
 import { tool } from "../../src/tools/tool.ts";
 import { ADMIN, client, fetchWorker, gateway, type Peer, seed, eventually } from "../support/gateway.ts";
+import { evict } from "../support/evict.ts";
 
 /** It has no shape by which a secret is recognised. */
 const SECRET = "correct horse battery staple";
@@ -86,7 +87,7 @@ describe("[S17] the log hides stored secrets in the error texts of", () => {
 
   test("a native tool that a client runs", async () => {
     vi.spyOn(parts, "nativeTools").mockImplementation((bucket, _env, log) => composeNativeTools(bucket, { ...broken, log }));
-    await evictDurableObject(gateway());
+    await evict(gateway());
     expect((await (await client()).refused("tool.invoke", { tool: "gsv__Broken", args: {} })).reason).toBe("internal");
     await hides("gateway", "native_tool_failed");
   });

@@ -1,7 +1,8 @@
-import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
+import { reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { checkGsvConfig } from "../../../protocol/gen/validators/checks.js";
 import { client, fakeSessions, gateway, node, type Peer, port, seed, token } from "../support/gateway.ts";
+import { evict } from "../support/evict.ts";
 
 const SECRET = "sk-ant-canary-0123456789";
 let admin: Peer;
@@ -53,7 +54,7 @@ describe("[S5][A2][X3] secrets are write-only", () => {
   test("[S17][A4] the log hides their values, even right after a wake", async () => {
     const lines: string[] = [];
     for (const level of ["warn", "error"] as const) vi.spyOn(console, level).mockImplementation((line: string) => void lines.push(line));
-    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await evict(gateway(), { webSockets: "hibernate" });
     vi.restoreAllMocks();
     for (const level of ["warn", "error"] as const) vi.spyOn(console, level).mockImplementation((line: string) => void lines.push(line));
     fakeSessions(() => ({
@@ -233,7 +234,7 @@ describe("a change applies immediately", () => {
 
   test("it survives a restart of the object", async () => {
     await admin.ok("config.set", { path: "userTimezone", value: "Europe/Amsterdam" });
-    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await evict(gateway(), { webSockets: "hibernate" });
     expect(await admin.ok("config.get", { path: "userTimezone" })).toMatchObject({ value: "Europe/Amsterdam" });
   });
 
@@ -256,7 +257,7 @@ describe("[CF1] [CF2] the whole configuration", () => {
     expect(replaced).toEqual({ ok: true, version: version + 1, changed: expect.arrayContaining(["userTimezone", "limits.runCostUsd"]) });
     expect((await gateway().modelAccess(["anthropic"]))?.apiKeys).toEqual({ anthropic: SECRET });
     expect(await admin.ok("config.unset", { path: "limits.dayCostUsd" })).toMatchObject({ wasSet: false });
-    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await evict(gateway(), { webSockets: "hibernate" });
     expect((await read()).config["userTimezone"]).toBe("Europe/Berlin");
     const { entries } = await admin.ok<{ entries: { target: string; decision: string }[] }>("audit.list", { action: "config.replace" });
     expect(entries).toHaveLength(1);

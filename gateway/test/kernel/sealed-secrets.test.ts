@@ -1,9 +1,10 @@
 /** Secret settings are encrypted where they are stored. */
-import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
+import { reset, runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { readSealingKeys, type ReadKeys } from "../../../protocol/runtime/sealing.ts";
 import { Config } from "../../src/kernel/config/store.ts";
 import { client, gateway, type Peer, seed } from "../support/gateway.ts";
+import { evict } from "../support/evict.ts";
 
 const CANARY = "canary-0123456789-of-the-provider";
 let admin: Peer;
@@ -37,7 +38,7 @@ describe("[A7] stored secrets", () => {
     await admin.ok("config.set", { path: "model.headers", value: { "X-Key": `${CANARY}-header` } });
     expect(await inStore(CANARY)).toBe(false);
     expect((await stored())["config:apiKeys"]).toEqual({ anthropic: expect.stringMatching(/^gsv-sealed:1:/) });
-    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await evict(gateway(), { webSockets: "hibernate" });
     expect(await gateway().modelAccess(["anthropic"])).toEqual({
       apiKeys: { anthropic: CANARY },
       headers: { "X-Key": `${CANARY}-header` },
@@ -49,7 +50,7 @@ describe("[A7] stored secrets", () => {
       storage.kv.put("config:apiKeys", { anthropic: CANARY, openai: "ключ" });
       storage.kv.put("config:model", { provider: "anthropic", id: "m", headers: { "X-Key": `${CANARY}-header` } });
     });
-    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await evict(gateway(), { webSockets: "hibernate" });
     expect(await gateway().modelAccess(["anthropic", "openai"])).toEqual({
       apiKeys: { anthropic: CANARY, openai: "ключ" },
       headers: { "X-Key": `${CANARY}-header` },
@@ -65,7 +66,7 @@ describe("[A7] stored secrets", () => {
       const { anthropic = "", openai = "" } = storage.kv.get<Record<string, string>>("config:apiKeys") ?? {};
       storage.kv.put("config:apiKeys", { openai: anthropic, anthropic: `${openai.slice(0, -1)}${openai.endsWith("A") ? "B" : "A"}` });
     });
-    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await evict(gateway(), { webSockets: "hibernate" });
     expect((await gateway().modelAccess(["anthropic", "openai"]))?.apiKeys).toEqual({});
     expect(await admin.ok("config.get")).toMatchObject({ unreadable: ["apiKeys.openai", "apiKeys.anthropic"] });
   });

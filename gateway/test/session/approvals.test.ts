@@ -1,10 +1,11 @@
 /** Calls that wait for the owner's word, in a real object that is evicted at each border. */
-import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
+import { runDurableObjectAlarm } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { asCallId, asNodeId } from "../../../protocol/gen/types.ts";
 import type { WaitingQuestion } from "../../src/ports/approvals.ts";
 import { newSession, onNode, says, Stage, type TestSession, until, value } from "./support.ts";
+import { evict } from "../support/evict.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -55,7 +56,7 @@ describe("a question", () => {
   it("[P-43] [K11] [P15] after an eviction it waits with the same code, and one answer runs the call once", async () => {
     const on = stage();
     const { s, asked } = await paused(on);
-    await evictDurableObject(s.stub);
+    await evict(s.stub);
     await s.port.resume();
     expect(on.approvals.at(-1)?.waiting.map(({ code }) => code)).toEqual([asked.code]);
     expect(value(await allow(s, asked))).toMatchObject({ outcome: "allowed", by: "client:me" });
@@ -68,7 +69,7 @@ describe("a question", () => {
     const { s, asked } = await paused(on);
     const first = value(await allow(s, asked));
     await until("the first hand-over", () => on.dispatches.length > 0);
-    await evictDurableObject(s.stub);
+    await evict(s.stub);
     await s.port.resume();
     await until("the call again", () => on.dispatches.length === 2);
     expect(new Set(on.dispatches.map(({ callId }) => callId)).size).toBe(1);

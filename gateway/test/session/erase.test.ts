@@ -1,8 +1,8 @@
 /** The end of a session in a real object: its work stops, everything stored goes, and late answers change nothing in the next session. */
-import { evictDurableObject } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { asCallId } from "../../../protocol/gen/types.ts";
 import { newSession, onNode, says, Stage, until, value } from "./support.ts";
+import { evict } from "../support/evict.ts";
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -25,7 +25,7 @@ describe("[SD5] work that is still under way when a session is deleted", () => {
     await until("the answer", async () => value(await s.port.stats()).messageCount === 2);
     expect(JSON.stringify(value(await s.port.messages({ limit: 10 })))).toContain("the new answer");
     expect(JSON.stringify(value(await s.port.messages({ limit: 10 })))).not.toContain("late");
-    await evictDurableObject(s.stub);
+    await evict(s.stub);
     expect(value(await s.port.stats())).toMatchObject({ messageCount: 2, queueSize: 0 });
   });
   it("a call on a machine is cancelled, and its late result is unknown", async () => {

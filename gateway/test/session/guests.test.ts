@@ -1,7 +1,7 @@
 /** Tools in sessions that are not the owner's: which the model is offered, what happens to a call of any other, and to calls dispatched before a change. */
-import { evictDurableObject } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { newSession, onNode, says, Stage, until, value } from "./support.ts";
+import { evict } from "../support/evict.ts";
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -45,7 +45,7 @@ describe("[X7][S8] a guest's run", () => {
     await until("a first try", () => stage.dispatches.length > 0);
     stage.tools = [];
     away = false;
-    await evictDurableObject(s.stub);
+    await evict(s.stub);
     const next = await until("the next question", async () => {
       await s.port.resume();
       return stage.calls[1];

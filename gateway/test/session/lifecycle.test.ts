@@ -1,5 +1,5 @@
 /** A session on the real runtime: evicted, killed, hibernated and woken in the middle of everything. */
-import { abortAllDurableObjects, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
@@ -7,6 +7,7 @@ import { asCallId, type SessionMessagesResult } from "../../../protocol/gen/type
 import type { SessionPort } from "../../src/ports/session.ts";
 import { createArchives } from "../../src/storage/archives.ts";
 import { newSession, onNode, says, Stage, type TestSession, until, value } from "./support.ts";
+import { evict } from "../support/evict.ts";
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -87,7 +88,7 @@ describe("a plain conversation", () => {
       { role: "note", kind: "late", content: expect.stringContaining("it was done"), timestamp: expect.any(Number) },
     ]);
     expect(value(await s.port.messages({ offset: 6, notes: true })).messages).toMatchObject([{ isAnswer: true }]);
-    await evictDurableObject(s.stub);
+    await evict(s.stub);
     expect(seen(value(await s.port.preview({ limit: 10, notes: true })).messages)).toEqual(all);
     expect(value(await s.port.preview({ notes: true })).messageCount).toBe(3);
   });
@@ -167,7 +168,7 @@ describe("evicted", () => {
     await stage.ended("run-a");
     await idle(s.port);
     await durable(s);
-    await evictDurableObject(s.stub);
+    await evict(s.stub);
     expect(value(await s.send("a"))).toEqual({ ...first, duplicate: true });
     await durable(s);
     await abortAllDurableObjects();
@@ -202,7 +203,7 @@ describe("evicted", () => {
     expect([callId, tool, args]).toEqual([`${s.identity.ref}/r1/1/0`, "Bash", { command: "make" }]);
     await until("the events", () => stage.news.some(({ payload }) => "tool" in payload));
     await durable(s);
-    await evictDurableObject(s.stub);
+    await evict(s.stub);
     // A node with a ledger is asked again under the same id, which is always safe.
     expect(await s.port.toolResult("lap", { callId: asCallId(callId), outcome: "ok", result: "built" })).toBe("taken");
     expect(await s.port.toolResult("lap", { callId: asCallId(callId), outcome: "ok", result: "built" })).toBe("duplicate");
@@ -224,7 +225,7 @@ describe("evicted", () => {
       await s.port.resume();
     }
     await durable(s);
-    await evictDurableObject(s.stub);
+    await evict(s.stub);
     await runDurableObjectAlarm(s.stub);
     expect(stage.dispatches).toHaveLength(1);
     expect(
@@ -324,7 +325,7 @@ describe("reset and compaction", () => {
     await runInDurableObject(s.stub, (_session, ctx) => {
       ctx.storage.sql.exec("UPDATE parts SET body = json_set(body, '$.updatedAt', json_extract(body, '$.updatedAt') - 61000) WHERE id = 1");
     });
-    await evictDurableObject(s.stub);
+    await evict(s.stub);
     expect(value(await s.send("b"))).toMatchObject({ status: "started", queued: true });
     expect(await stage.ended("run-b")).toBe("final");
     expect(value(await s.port.get()).messageCount).toBe(2);
@@ -437,7 +438,7 @@ describe("reads and settings", () => {
       expect(processes).toEqual([{ nodeId: "lap", processId: "build", callId, taint: expect.objectContaining({ label: "world" }) }]);
       ctx.storage.sql.exec("UPDATE parts SET body = ? WHERE id = 1", JSON.stringify(before));
     });
-    await evictDurableObject(s.stub);
+    await evict(s.stub);
     const event = { eventId: "e1", sessionId: "build", event: "finished", exitCode: 0 } as const;
     expect(await s.port.execEvent("lap", { ...event, sessionId: "other" })).toBe("unknown");
     expect(await s.port.execEvent("lap", event)).toBe("taken");

@@ -1,9 +1,10 @@
 /** Calls that wait for a machine that is not connected, in a real object that is evicted at each border. */
-import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
+import { runDurableObjectAlarm } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { asCallId, asNodeId } from "../../../protocol/gen/types.ts";
 import { newSession, onNode, says, Stage, type TestSession, until, value } from "./support.ts";
+import { evict } from "../support/evict.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -61,7 +62,7 @@ describe("a call that waits", () => {
   it("[OM4] [OM5] [P12] an eviction while it waits: it asks again, and finds the machine that came back meanwhile", async () => {
     const both = await waiting();
     const { on, s } = both;
-    await evictDurableObject(s.stub);
+    await evict(s.stub);
     connect(on);
     await s.port.resume();
     await until("the call", () => on.dispatches.length > 0);
@@ -74,7 +75,7 @@ describe("a call that waits", () => {
     connect(on);
     await told(s);
     await until("the call", () => on.dispatches.length > 0);
-    await evictDurableObject(s.stub);
+    await evict(s.stub);
     await s.port.resume();
     await until("the call again, under its id", () => on.dispatches.length === 2);
     await told(s);

@@ -1,5 +1,5 @@
 /** Runs whose message came from a platform: the answer is sent there once, and people see that the agent is typing. */
-import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
+import { runDurableObjectAlarm } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { asCallId } from "../../../protocol/gen/types.ts";
 import type { SessionNews } from "../../src/ports/gateway.ts";
@@ -8,6 +8,7 @@ import type { ReplyRoute } from "../../src/ports/session.ts";
 import { sessionPort } from "../../src/platform/stubs.ts";
 import { env } from "cloudflare:workers";
 import { newSession, onNode, says, Stage, type TestSession, until, value } from "./support.ts";
+import { evict } from "../support/evict.ts";
 
 const ROUTE: ReplyRoute = { channel: "test", accountId: "default", peer: { kind: "dm", id: "anna" }, replyToId: "q1" };
 afterEach(() => {
@@ -134,7 +135,7 @@ describe("[P9] [P10] the end of a run", () => {
     await over(s, "a");
     await until("a first try", () => sent(stage).length >= 1);
     away = false;
-    await evictDurableObject(s.stub);
+    await evict(s.stub);
     await until("another life to send it", async () => {
       await runDurableObjectAlarm(s.stub);
       return sent(stage).length >= 2;

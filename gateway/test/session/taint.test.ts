@@ -1,5 +1,4 @@
 /** What a conversation has read limits what its calls may do: with a model that does what the text tells it, in a real object. */
-import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { asCallId, asNodeId } from "../../../protocol/gen/types.ts";
@@ -10,6 +9,7 @@ import type { ModelOutcome } from "../../src/ports/model.ts";
 import type { SessionSend } from "../../src/ports/session.ts";
 import { SUMMARY_SYSTEM } from "../../src/session/summary.ts";
 import { newSession, onNode, says, Stage, type TestSession, until, value } from "./support.ts";
+import { evict } from "../support/evict.ts";
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -112,7 +112,7 @@ describe("[TA5] [TA6] [S9] a misled model", () => {
     const s = newSession({ isOwnersSession: true });
     await readsForwarded(on, s);
     expect(value(await s.port.stats()).state).toBe("idle");
-    await evictDurableObject(s.stub);
+    await evict(s.stub);
     await s.send("b", "go on");
     (await on.call(1)).answer(says("", [LEAK]));
     await asksAndLeaksNothing(on, /a forwarded message/);
@@ -183,7 +183,7 @@ describe("[TA8] /trust", () => {
       detail: "world, from a forwarded message on whatsapp",
     });
     expect(await status(s, "st")).not.toContain("Read:");
-    await evictDurableObject(s.stub);
+    await evict(s.stub);
     await s.send("b", "send it");
     (await on.call(1)).answer(says("", [LEAK]));
     (await on.call(2)).answer(says("well"));

@@ -1,9 +1,10 @@
 /** Definitions in the real gateway: what comes into force, what does not, and what runs get. */
 import { env } from "cloudflare:workers";
-import { evictDurableObject, reset } from "cloudflare:test";
+import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { AgentsGetResult, AgentsListResult, AgentsValidateResult } from "../../../../protocol/gen/types.ts";
 import { client, fakeSessions, gateway, type Peer, port, seed, token } from "../../support/gateway.ts";
+import { evict } from "../../support/evict.ts";
 
 const TEXT = `metadata: { id: sorter, name: sorter, description: Sorts orders }
 core_context: { system_prompt: { file: ./sorter.prompt.md }, hard_constraints: [Never promise a refund.] }
@@ -39,7 +40,7 @@ describe("[AD4] a definition", () => {
     ]);
     const context = await port().runContext("agent:sorter:cli:dm:main", before);
     expect(context?.defined?.definition.core_context.system_prompt).toBe("You sort orders.");
-    await evictDurableObject(gateway());
+    await evict(gateway());
     expect(await definedOf()).toEqual(context?.defined);
     expect(await definedOf("main"), "of its own agent alone").toBeUndefined();
     expect(await define(), "again, nothing more").toMatchObject({ created: false });
@@ -81,7 +82,7 @@ describe("[AD4] a definition", () => {
     await define();
     await env.STORAGE.put("agents/sorter/agent.yaml", "metadata: {}");
     await env.STORAGE.delete("agents/sorter/sorter.prompt.md");
-    await evictDurableObject(gateway());
+    await evict(gateway());
     expect(await shown()).toMatchObject({ definitionText: TEXT, changedFiles: ["agent.yaml", "sorter.prompt.md"] });
     expect((await definedOf())?.definition.core_context.system_prompt).toBe("You sort orders.");
     expect((await admin.refused("agents.define", { text: TEXT })).message).toContain(

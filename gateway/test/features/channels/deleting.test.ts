@@ -1,11 +1,12 @@
 /** A channel redelivers messages before, during and after the deletion of their session: real sessions, demo model, a fake channel. */
-import { abortAllDurableObjects, evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type { ChannelInbound, ChannelInboundOutcome, OutboundMessage } from "../../../../protocol/gen/types.ts";
 import { parts } from "../../../src/app/compose.ts";
 import type { SessionPort } from "../../../src/ports/session.ts";
 import { channelEntrypoint, client, eventually, gateway, type Peer, seed } from "../../support/gateway.ts";
+import { evict } from "../../support/evict.ts";
 
 const ACCOUNT = { channel: "test", accountId: "default" };
 const KEY = "agent:main:test:default:dm:anna";
@@ -74,7 +75,7 @@ async function failing(name: keyof SessionPort): Promise<{ readonly mockRestore:
         },
       }),
   );
-  await evictDurableObject(gateway(), { webSockets: "hibernate" });
+  await evict(gateway(), { webSockets: "hibernate" });
   return spy;
 }
 /** Everything in memory is lost, at once and everywhere; then the gateway's alarm fires. */

@@ -1,5 +1,5 @@
 /** Events begin work: a job of another agent, with real gateway, sessions and job objects and a scripted model. */
-import { createExecutionContext, createMessageBatch, evictDurableObject, getQueueResult } from "cloudflare:test";
+import { createExecutionContext, createMessageBatch, getQueueResult } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { DomainEvent, EventEnvelope, JobListResult, RunWhyResult } from "../../../../protocol/gen/types.ts";
@@ -10,6 +10,7 @@ import { says } from "../../session/support.ts";
 import { client, eventually, gateway, port, silent } from "../../support/gateway.ts";
 import { stands, submit } from "../jobs/support.ts";
 import { alarm, HOUR, jobStage, pass } from "../schedule/support.ts";
+import { evict } from "../../support/evict.ts";
 
 const stage = jobStage();
 const tools = composeNativeTools(env.STORAGE, { log: silent });
@@ -74,7 +75,7 @@ async function emittedBy(source: string): Promise<EventEnvelope> {
 describe("[EV10] an event", () => {
   test("that the owner approves gives the agent of its topic one job, with the event as data and its label", async () => {
     const { id } = await emittedBy("a mail of Anna");
-    await evictDurableObject(gateway());
+    await evict(gateway());
     stage.peer = await client();
     const job = await approved();
     for (const copy of [...sent]) await deliver(copy);

@@ -1,12 +1,5 @@
 /** The owner's word on events, in the rows and places of the questions about tool calls. */
-import {
-  createExecutionContext,
-  createMessageBatch,
-  evictDurableObject,
-  reset,
-  runDurableObjectAlarm,
-  runInDurableObject,
-} from "cloudflare:test";
+import { createExecutionContext, createMessageBatch, reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ApprovalEntry, ChannelInboundOutcome, DomainEvent, EventEnvelope } from "../../../../protocol/gen/types.ts";
@@ -15,6 +8,7 @@ import { composeNativeTools } from "../../../src/app/native-tools.ts";
 import worker from "../../../src/app/worker.ts";
 import type { SessionNote } from "../../../src/ports/session.ts";
 import { channelEntrypoint, client, eventually, fakeSessions, gateway, type Peer, port, seed, silent } from "../../support/gateway.ts";
+import { evict } from "../../support/evict.ts";
 
 const KEY = "agent:mail:main";
 const DAY = 86_400_000;
@@ -111,7 +105,7 @@ describe("[EV7] [EV12] a question about an event", () => {
     const { code, event } = await asked();
     await write("guest", `allow ${code}`);
     expect((await show(event)).status).toBe("waiting_approval");
-    await evictDurableObject(gateway());
+    await evict(gateway());
     owner = await client();
     const outcome = await write("anna", `allow ${code}`);
     expect(JSON.stringify(outcome)).toContain(`${code} is approved: the event goes to its handler.`);

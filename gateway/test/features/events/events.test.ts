@@ -3,7 +3,6 @@ import { env } from "cloudflare:workers";
 import {
   createExecutionContext,
   createMessageBatch,
-  evictDurableObject,
   getQueueResult,
   reset,
   runDurableObjectAlarm,
@@ -16,6 +15,7 @@ import { composeNativeTools } from "../../../src/app/native-tools.ts";
 import worker from "../../../src/app/worker.ts";
 import type { NativeOutcome } from "../../../src/ports/native-tools.ts";
 import { client, eventually, fakeSessions, gateway, node, type Peer, port, seed, silent } from "../../support/gateway.ts";
+import { evict } from "../../support/evict.ts";
 
 let owner: Peer;
 let sent: EventEnvelope[] = [];
@@ -92,7 +92,7 @@ describe("emit_event", () => {
     expect((await list({ status: "waiting_approval" })).events.map((event) => event.id)).toEqual([id]);
     const resolve = (decision: string) => owner.ok<{ event: DomainEvent }>("events.resolve", { id, decision });
     expect((await resolve("approve")).event).toMatchObject({ status: "queued", decision: "approve" });
-    await evictDurableObject(gateway());
+    await evict(gateway());
     owner = await client();
     expect(await deliver(sent[1])).toEqual(ACKED);
     expect(await show(id)).toMatchObject({ status: "done", decision: "approve" });
@@ -118,7 +118,7 @@ describe("emit_event", () => {
     isDown = true;
     const id = await emitted();
     isDown = false;
-    await evictDurableObject(gateway());
+    await evict(gateway());
     vi.spyOn(Date, "now").mockReturnValue(Date.now() + 3_600_000);
     await runDurableObjectAlarm(gateway());
     expect(sent.map((envelope) => envelope.id)).toEqual([id]);
@@ -139,7 +139,7 @@ test("[ST7] an event that was approved waits while everything is stopped, goes o
   expect(await deliver(sent[1])).toEqual(ACKED);
   expect(await show(id)).toMatchObject({ status: "queued", decision: "approve", attempts: 0 });
   expect(await emit({ question: "Another?" })).toMatchObject({ ok: false, error: { reason: "gateway.stopped" } });
-  await evictDurableObject(gateway());
+  await evict(gateway());
   owner = await client();
   vi.spyOn(Date, "now").mockReturnValue(Date.now() + 30 * 86_400_000);
   await runDurableObjectAlarm(gateway());

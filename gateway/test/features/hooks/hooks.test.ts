@@ -1,5 +1,5 @@
 /** Hooks over real HTTP, with the real gateway, its alarm and real sessions. Only the model and the clock are fakes. */
-import { abortAllDurableObjects, evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";
@@ -8,6 +8,7 @@ import { keyOf, sign } from "../../../src/features/hooks/signature.ts";
 import { says } from "../../session/support.ts";
 import { ADMIN, client, eventually, fetchWorker, gateway, token } from "../../support/gateway.ts";
 import { add as addJob, alarm, asked, HOUR, hold, jobStage, pass, runs, shownIn, task } from "../schedule/support.ts";
+import { evict } from "../../support/evict.ts";
 
 const stage = jobStage();
 const { calls } = stage;
@@ -180,7 +181,7 @@ describe("[HK4] [HK5] [K28] [P1] once", () => {
     await deliver(secret, "d1");
     expect(await deliver(secret, "d1")).toBe("200 repeated");
     await ends(1);
-    await evictDurableObject(gateway());
+    await evict(gateway());
     stage.peer = await client();
     expect(await deliver(secret, "d1", { title: "changed" })).toBe("200 repeated");
     await alarm();
@@ -198,7 +199,7 @@ describe("[HK4] [HK5] [K28] [P1] once", () => {
       await alarm();
       expect(calls).toHaveLength(1);
     });
-    await evictDurableObject(gateway());
+    await evict(gateway());
     stage.peer = await client();
     expect(await deliver(secret, "d1")).toBe("200 repeated");
     release();
@@ -359,7 +360,7 @@ describe("[HK1] [S5] [A7] secrets", () => {
     expect(JSON.stringify(stored)).not.toContain(secret);
     const known = () => runInDurableObject(gateway(), (object) => object.secretValues());
     expect(await known()).toContain(secret);
-    await evictDurableObject(gateway());
+    await evict(gateway());
     expect(await known()).toContain(secret);
     stage.peer = await client();
     await stage.peer.ok("hook.remove", { name: "gh" });

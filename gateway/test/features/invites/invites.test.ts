@@ -1,9 +1,10 @@
 /** Invitations over real HTTP, with the real gateway. */
-import { abortAllDurableObjects, evictDurableObject, reset } from "cloudflare:test";
+import { abortAllDurableObjects, reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";
 import { client, fakeSessions, fetchWorker, gateway, node, type Peer, seed, token } from "../../support/gateway.ts";
+import { evict } from "../../support/evict.ts";
 
 type Invited = ResultOf<"invite.create">;
 let peer: Peer;
@@ -145,7 +146,7 @@ describe("[RM9] a lost answer", () => {
     const { secret } = await invite("node");
     const first = await join(secret);
     expect(await join(secret)).toEqual(first);
-    await evictDurableObject(gateway());
+    await evict(gateway());
     expect(await join(secret)).toEqual(first);
     await abortAllDurableObjects();
     expect(await join(secret)).toEqual(first);

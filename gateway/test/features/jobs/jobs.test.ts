@@ -1,5 +1,5 @@
 /** `/jobs` through the Worker, with real gateway, sessions and job objects and a scripted model. */
-import { abortAllDurableObjects, evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
@@ -9,6 +9,7 @@ import { says } from "../../session/support.ts";
 import { ADMIN, eventually, fetchWorker, gateway, token } from "../../support/gateway.ts";
 import { alarm, hold, HOUR, jobStage, pass } from "../schedule/support.ts";
 import { cancel, inQueue, jobAlarm, list, object, push, refused, send, show, stands, submit, TASK } from "./support.ts";
+import { evict } from "../../support/evict.ts";
 
 const stage = jobStage();
 const DAY = 24 * HOUR;
@@ -227,7 +228,7 @@ describe("[JB2] the same key", () => {
   });
   test("of a request that was cut before its object had it stores the job", async () => {
     await submitCut("k");
-    await evictDurableObject(gateway());
+    await evict(gateway());
     const id = await submit(TASK, "k");
     await stands(id, "succeeded");
     expect(await inQueue((queue) => queue.find(id)?.state)).toBe("ended");

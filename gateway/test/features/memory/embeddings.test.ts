@@ -1,12 +1,13 @@
 /** [LM13] to [LM18] Memories with an embedding service, through the real gateway: settings, vectors in recall, kills, money, forgetting. */
 import { env } from "cloudflare:workers";
-import { evictDurableObject, reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { MemoryAddResult, MemoryListResult, MemorySearchResult, UsageGetResult } from "../../../../protocol/gen/types.ts";
 import { answerFor, meaningOf } from "../../../../test/fakes/meaning.ts";
 import { parts } from "../../../src/app/compose.ts";
 import { Alarms } from "../../../src/kernel/alarms.ts";
 import { client, fakeSessions, gateway, type Peer, seed, until, eventually } from "../../support/gateway.ts";
+import { evict } from "../../support/evict.ts";
 
 const KEY = "sk-owners-embedding-key-1234";
 let owner: Peer;
@@ -98,7 +99,7 @@ describe("with an embedding service", () => {
     expect(embeddings?.nextAt).toBeGreaterThan(Date.now());
     expect(await states()).toEqual(["pending"]);
     expect(await found("zebra grass")).toEqual(["The zebra eats grass."]);
-    await evictDurableObject(gateway());
+    await evict(gateway());
     owner = await client();
     expect((await list()).embeddings?.nextAt, "a restart forgets no pause").toBe(embeddings?.nextAt);
     down = false;
@@ -162,7 +163,7 @@ describe("with an embedding service", () => {
     sent = [];
     await found("automobile parked");
     expect(sent, "there is no vector that the question could be compared with").toEqual([]);
-    await evictDurableObject(gateway());
+    await evict(gateway());
     owner = await client();
     down = false;
     await set("memory.embeddings.model", "text-embedding-3-small");
@@ -247,7 +248,7 @@ describe("with an embedding service", () => {
     expect((await owner.refused("config.replace", { config: edited, version })).message).toMatch(/works only on Cloudflare/);
   });
   test("[LM13] [LM14] with Workers AI, which is bound on Cloudflare", async () => {
-    await evictDurableObject(gateway());
+    await evict(gateway());
     const run = vi.fn(async (_model: string, { text }: { readonly text: readonly string[] }) => ({
       data: text.map((one) => meaningOf(one, 768)),
     }));

@@ -1,6 +1,6 @@
 /** Long-term memory through the real gateway: its methods, what its tools may do, and that forgetting leaves nothing. */
 import { env } from "cloudflare:workers";
-import { evictDurableObject, reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Memory, MemoryAddResult, MemoryListResult, MemorySearchResult } from "../../../../protocol/gen/types.ts";
 import type { Recalled, Remembered, Remembering } from "../../../src/ports/long-term-memory.ts";
@@ -8,6 +8,7 @@ import type { Result } from "../../../src/ports/result.ts";
 import { composeNativeTools } from "../../../src/app/native-tools.ts";
 import { client, fakeSessions, gateway, node, type Peer, port, seed, silent } from "../../support/gateway.ts";
 import { value } from "../../support/workspace.ts";
+import { evict } from "../../support/evict.ts";
 
 let owner: Peer;
 let calls = 0;
@@ -62,7 +63,7 @@ describe("what an agent remembers", () => {
     value(await remember("The zebra is called Zoe."));
     await env.STORAGE.put("agents/main/MEMORY.md", "- The zebra eats grass.\n");
     expect((await texts("zebra")).sort()).toEqual(["The zebra is called Zoe.", "file: MEMORY.md"]);
-    await evictDurableObject(env.SEARCH.getByName("main"));
+    await evict(env.SEARCH.getByName("main"));
     expect((await texts("zebra")).sort()).toEqual(["The zebra is called Zoe.", "file: MEMORY.md"]);
     const found = await owner.ok<MemorySearchResult>("memory.search", { query: "zebra" });
     expect(
@@ -72,7 +73,7 @@ describe("what an agent remembers", () => {
   });
   test("[LM2] a call that is repeated after a kill makes one row", async () => {
     const first = value(await remember("once", { callId: "same" }));
-    await evictDurableObject(gateway());
+    await evict(gateway());
     const again = value(await remember("once", { callId: "same" }));
     expect([again.id, first.isNew, again.isNew]).toEqual([first.id, true, false]);
     expect((await list()).memories).toHaveLength(1);
@@ -194,7 +195,7 @@ describe("forgetting", () => {
     await index.memoriesWillChange();
     await env.DB?.prepare("DELETE FROM long_term_memory WHERE id = ?").bind(memory.id).run();
     // The gateway is killed here.
-    await evictDurableObject(index);
+    await evict(index);
     expect(await runDurableObjectAlarm(index)).toBe(true);
     expect(await indexed()).not.toContain("canary");
   });
@@ -203,7 +204,7 @@ describe("forgetting", () => {
     expect(await texts(CANARY)).toHaveLength(1);
     const index = env.SEARCH.getByName("main");
     await index.memoriesWillChange();
-    await evictDurableObject(index);
+    await evict(index);
     await runDurableObjectAlarm(index);
     expect(await texts(CANARY)).toHaveLength(1);
   });

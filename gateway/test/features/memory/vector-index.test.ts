@@ -1,12 +1,13 @@
 /** [LM20] to [LM23] Memories with a vector index, through the real gateway: it is followed by the alarm, asked by questions, and optional. */
 import { env } from "cloudflare:workers";
-import { evictDurableObject, reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { MemoryAddResult, MemoryListResult, MemorySearchResult } from "../../../../protocol/gen/types.ts";
 import { answerFor } from "../../../../test/fakes/meaning.ts";
 import { parts } from "../../../src/app/compose.ts";
 import { client, fakeSessions, gateway, type Peer, seed, eventually } from "../../support/gateway.ts";
 import { FakeVectorize } from "../../support/vectorize.ts";
+import { evict } from "../../support/evict.ts";
 
 let owner: Peer;
 let calls = 0;
@@ -125,7 +126,7 @@ describe("with a vector index", () => {
     fake.fault = () => "refuse";
     await owner.ok("memory.forget", { ids: [gone], agentId: "main" });
     expect(await found("automobile parked")).toEqual([]);
-    await evictDurableObject(gateway());
+    await evict(gateway());
     expect(fake.visible.has(gone)).toBe(true);
     fake.fault = () => undefined;
     await until(async () => expect([...fake.visible.keys()]).not.toContain(gone));
@@ -150,7 +151,7 @@ describe("with a vector index", () => {
   });
   test("[LM20] without the binding nothing is sent and everything is found; bound later, the index gets what is there", async () => {
     bound = undefined;
-    await evictDurableObject(gateway());
+    await evict(gateway());
     owner = await client();
     await add("My vehicle wartburg zq.");
     await eventually(async () => {
@@ -159,12 +160,12 @@ describe("with a vector index", () => {
     });
     expect([fake.calls, await states()]).toEqual([[], ["none"]]);
     bound = fake;
-    await evictDurableObject(gateway());
+    await evict(gateway());
     owner = await client();
     await indexed(1);
     expect((await found("automobile parked"))[0]).toBe("My vehicle wartburg zq.");
     bound = undefined;
-    await evictDurableObject(gateway());
+    await evict(gateway());
     owner = await client();
     expect((await found("automobile parked"))[0], "unbound again").toBe("My vehicle wartburg zq.");
   });

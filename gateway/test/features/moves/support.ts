@@ -1,9 +1,10 @@
 /** A home, exported and imported over the real wire. There is one gateway in a test, so it is emptied in between. */
 import { env } from "cloudflare:workers";
-import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
+import { reset, runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
 import { parts } from "../../../src/app/compose.ts";
 import { client, gateway, type Peer, seed, sha256 } from "../../support/gateway.ts";
+import { evict } from "../../support/evict.ts";
 
 export interface Exported {
   readonly home: Record<string, unknown> & { moveId: string; levels: Record<string, number>; secrets: string[]; hooks: string[] };
@@ -50,7 +51,7 @@ export async function fresh(): Promise<void> {
   await reset();
   await seed();
 }
-export const again = (): Promise<void> => evictDurableObject(gateway(), { webSockets: "close" });
+export const again = (): Promise<void> => evict(gateway(), { webSockets: "close" });
 
 export async function imported(of: Exported): Promise<Peer> {
   let peer = await client();

@@ -1,9 +1,10 @@
 /** The attacker's view of tool calls: nothing is lost, doubled, forged or left open, whatever nodes, clients and crashes do. */
-import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
+import { reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type Asked, ADMIN, client, fakeSessions, gateway, last, node, type Peer, seed, token, until } from "../../support/gateway.ts";
 import { crash, later } from "./support.ts";
+import { evict } from "../../support/evict.ts";
 
 let sessions: { readonly asked: Asked[]; of(what: string): Asked[] };
 let admin: Peer;
@@ -157,7 +158,7 @@ describe("[P12] [P6] a client's call and the death of the gateway", () => {
       state.storage.sql.exec(insert, "gw/t/node", "lap", "{}");
       state.storage.sql.exec(insert, "gw/t/tag", "lap", '{"call":{"status":"dreaming"},"waiter":{"kind":"ghost"}}');
     });
-    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await evict(gateway(), { webSockets: "hibernate" });
     await later(1000);
     await admin.ok("sessions.list");
     lap.socket.close(1000);

@@ -1,11 +1,12 @@
 /** Calls that a client makes on a machine: tool.invoke, tool.request and logs.get. */
-import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
+import { reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { planCall } from "../../../src/calls/open-call.ts";
 import { CallStore } from "../../../src/features/nodes/call-store.ts";
 import { ADMIN, client, fakeSessions, gateway, node, type Peer, seed, token, until } from "../../support/gateway.ts";
 import { later, openCalls } from "./support.ts";
+import { evict } from "../../support/evict.ts";
 
 let sessions: ReturnType<typeof fakeSessions>;
 let admin: Peer;
@@ -29,7 +30,7 @@ describe("[P6] tool.invoke by a client", () => {
     const { callId, tool, args } = await invoked(lap);
     expect({ tool, args }).toEqual({ tool: "Bash", args: { command: "date" } });
     expect(callId).toMatch(/^gw\//);
-    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await evict(gateway(), { webSockets: "hibernate" });
     expect(await lap.ok("tool.result", { callId, result: { output: "today" }, outcome: "ok" })).toEqual({ ok: true });
     expect(await admin.answer(id)).toMatchObject({ ok: true, payload: { result: { output: "today" } } });
     expect(await lap.ok("tool.result", { callId, result: "again" })).toEqual({ ok: true, dropped: true });
@@ -278,7 +279,7 @@ describe("[P6] tool.invoke by a client", () => {
         const waiter = { kind: "client", conn: conn ?? "", request: "before" } as const;
         new CallStore(state.storage).put({ call, kind: "tool", origin: { kind: "gateway" }, waiter });
       });
-      await evictDurableObject(gateway(), { webSockets: "hibernate" });
+      await evict(gateway(), { webSockets: "hibernate" });
       await admin.ok("sessions.list");
       expect((await admin.answer("before")).error?.reason).toBe("tool.outcome_unknown");
       expect(await openCalls()).toEqual([]);

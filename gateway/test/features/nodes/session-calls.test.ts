@@ -1,11 +1,12 @@
 /** Tool calls of sessions: where a call and its result go, what a broken link and a killed gateway mean for them. */
-import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
+import { reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { AuditListResult } from "../../../../protocol/gen/types.ts";
 import type { ToolDispatch } from "../../../src/ports/dispatch.ts";
 import { ADMIN, client, fakeSessions, gateway, last, node, type Peer, port, seed, until } from "../../support/gateway.ts";
 import { crash, later } from "./support.ts";
+import { evict } from "../../support/evict.ts";
 
 let sessions: ReturnType<typeof fakeSessions>;
 let admin: Peer;
@@ -171,7 +172,7 @@ describe("[G3][W5] a link that breaks", () => {
     const ref = await refOf("main");
     await refOf("agent:main:cli:dm:b");
     await gateway().dispatchTool(call(`${ref}/r1/1/0`));
-    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await evict(gateway(), { webSockets: "hibernate" });
     lap.socket.close(1000, "lid closed");
     expect((await admin.event("presence", ({ online }) => online === false)).payload).toMatchObject({ nodeId: "lap", online: false });
     await until("the session to hear", () => sessions.of("nodeChanged").length > 0);
@@ -195,7 +196,7 @@ describe("[G3][W5] a link that breaks", () => {
     await gateway().dispatchTool(call(`${ref}/r1/1/0`));
     lap.socket.close(1000);
     await until("offline", () => sessions.of("nodeChanged").length === 1);
-    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await evict(gateway(), { webSockets: "hibernate" });
     await node("lap", ADMIN, {
       ledger: {
         calls: [

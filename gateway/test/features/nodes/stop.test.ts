@@ -1,9 +1,10 @@
 /** Stopping everything and the calls of clients (rule ST8). */
-import { evictDurableObject, reset } from "cloudflare:test";
+import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { GatewayStopResult } from "../../../../protocol/gen/types.ts";
 import { client, fakeSessions, gateway, node, type Peer, seed, until } from "../../support/gateway.ts";
 import { openCalls } from "./support.ts";
+import { evict } from "../../support/evict.ts";
 
 let admin: Peer;
 let lap: Peer;
@@ -79,7 +80,7 @@ test("[ST8] a machine that is away is told when it is back, also after the resum
     admin.events("presence").some(({ payload }) => (payload as { online: boolean }).online === false),
   );
   await admin.ok("gateway.stop");
-  await evictDurableObject(gateway());
+  await evict(gateway());
   admin = await client();
   await admin.ok("gateway.resume");
   const calls = [

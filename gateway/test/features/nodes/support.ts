@@ -1,7 +1,8 @@
 /** What the tests of nodes share: the open calls of clients, the clock, and a killed gateway. */
-import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
 import { gateway } from "../../support/gateway.ts";
+import { evict } from "../../support/evict.ts";
 
 /** The open calls of clients. */
 export const openCalls = (): Promise<Record<string, unknown>[]> =>
@@ -21,4 +22,4 @@ export async function later(ms: number): Promise<void> {
   }
 }
 /** Everything in memory and every socket is lost, as when the process is killed. */
-export const crash = (): Promise<void> => evictDurableObject(gateway(), { webSockets: "close" });
+export const crash = (): Promise<void> => evict(gateway(), { webSockets: "close" });

@@ -1,9 +1,10 @@
 /** Open calls of clients that an older version wrote: they are converted, and end as any other call. */
-import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
+import { reset, runInDurableObject } from "cloudflare:test";
 import { beforeEach, expect, test, vi } from "vitest";
 import { CallStore } from "../../../src/features/nodes/call-store.ts";
 import { NODE_HISTORY, NODE_MIGRATIONS } from "../../../src/features/nodes/migrations.ts";
 import { client, gateway, node, seed } from "../../support/gateway.ts";
+import { evict } from "../../support/evict.ts";
 
 beforeEach(async () => {
   await reset();
@@ -55,7 +56,7 @@ test("[G7] rows of pending_calls become records of calls", async () => {
     { kind: "logs", origin: { kind: "gateway" }, waiter: { kind: "inside" } },
   ]);
 
-  await evictDurableObject(gateway(), { webSockets: "hibernate" });
+  await evict(gateway(), { webSockets: "hibernate" });
   const lap = await node("lap", undefined, { ledger: { calls: [{ callId: "gw/tok/one", state: "started" }] } });
   expect((await admin.answer("q-two")).error).toMatchObject({ reason: "node.offline", message: expect.stringContaining("did not reach") });
   await lap.ok("tool.result", { callId: "gw/tok/one", result: "done" });

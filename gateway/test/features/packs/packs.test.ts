@@ -1,6 +1,6 @@
 /** Packs through the real gateway: on, off, settings, agents, tools and topics, with a pack that is only a test's. */
 import { env } from "cloudflare:workers";
-import { createExecutionContext, createMessageBatch, evictDurableObject, getQueueResult, reset, runInDurableObject } from "cloudflare:test";
+import { createExecutionContext, createMessageBatch, getQueueResult, reset, runInDurableObject } from "cloudflare:test";
 import { Type } from "typebox";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { DomainEvent, EventEnvelope } from "../../../../protocol/gen/types.ts";
@@ -13,6 +13,7 @@ import { packTool, packTopic } from "../../../src/packs/schema.ts";
 import type { NativeOutcome } from "../../../src/ports/native-tools.ts";
 import { succeed } from "../../../src/ports/result.ts";
 import { client, fakeSessions, gateway, type Peer, port, seed, silent, eventually } from "../../support/gateway.ts";
+import { evict } from "../../support/evict.ts";
 
 const agent = (id: string, more = "") => ({
   id,
@@ -137,7 +138,7 @@ afterEach(() => {
 });
 async function restart(packs: readonly PackDefinition[]): Promise<void> {
   vi.mocked(parts.packs).mockReturnValue(packList(packs));
-  await evictDurableObject(gateway());
+  await evict(gateway());
   owner = await client();
 }
 const set = (path: string, value: unknown) => owner.ok("config.set", { path, value });
@@ -164,7 +165,7 @@ const context = async (key = "agent:farmer:main") => {
 
 test("[PK6] each pack of this program can be turned on, all of them together, and their agents are valid definitions", async () => {
   vi.mocked(parts.packs).mockReturnValue(PACKS);
-  await evictDurableObject(gateway());
+  await evict(gateway());
   owner = await client();
   const all = PACKS.map(({ name }) => name);
   // Their secrets go into HTTP headers (PK5).
@@ -207,7 +208,7 @@ describe("a pack", () => {
       expect(offered).toEqual(["farm_fields", "farm_slow", "farm_deep"]);
       expect(defined?.definition.core_context.system_prompt).toBe("You are farmer.");
       expect(await run("farm_fields", { size: 2 })).toEqual({ ok: true, result: { size: 2, callId: "c1" } });
-      await evictDurableObject(gateway());
+      await evict(gateway());
       owner = await client();
     }
     await set("packs.enabled", []);
@@ -221,7 +222,7 @@ describe("a pack", () => {
     await set("packs.enabled", ["farm"]);
     vi.mocked(parts.packs).mockReturnValue(packList([broken, { ...farm }]));
     await runInDurableObject(gateway(), (_gateway, { storage }) => void storage.kv.put("config:packs", { enabled: ["farm", "broken"] }));
-    await evictDurableObject(gateway());
+    await evict(gateway());
     owner = await client();
     expect(await names()).toContain("farm_fields");
     expect(await agents()).toEqual(["main", "farmer"]);

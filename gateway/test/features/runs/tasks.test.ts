@@ -1,10 +1,10 @@
 /** `POST /run` through the Worker, with real gateway and sessions and a scripted model. */
-import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
 import type { AgentReport, ProblemDetails } from "../../../../protocol/gen/types.ts";
 import { says } from "../../session/support.ts";
 import { ADMIN, eventually, fetchWorker, gateway, token } from "../../support/gateway.ts";
 import { alarm, HOUR, jobStage, pass } from "../schedule/support.ts";
+import { evict } from "../../support/evict.ts";
 
 const stage = jobStage();
 const TASK = { agent_name: "main", instructions: "Count the words." };
@@ -81,7 +81,7 @@ describe("[RT2] the report", () => {
 describe("[RT3] [RT4] the same key", () => {
   test("is one run and one report, also when the gateway is evicted in between; without a key each request is a task", async () => {
     const first = await report(TASK, "k1");
-    await evictDurableObject(gateway());
+    await evict(gateway());
     expect(await report(TASK, "k1")).toEqual(first);
     expect(stage.calls).toHaveLength(1);
     const [second, third] = [await report(TASK), await report(TASK)];

@@ -1,5 +1,5 @@
 /** Heartbeats with the real gateway, its alarm and real sessions. Only the model and the clock are made up. */
-import { abortAllDurableObjects, evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";
@@ -11,6 +11,7 @@ import { createWorkspaceStore } from "../../../src/storage/workspace/store.ts";
 import { says, value } from "../../session/support.ts";
 import { channelEntrypoint, client, eventually, FAR, gateway } from "../../support/gateway.ts";
 import { add, alarm, annAndBobWrite, asked, HOUR, hold, inside, jobStage, pass, shownIn, useWhatsapp } from "./support.ts";
+import { evict } from "../../support/evict.ts";
 
 const stage = jobStage();
 const { calls } = stage;
@@ -377,7 +378,7 @@ describe("[K28] [P16] [SC1] a heartbeat that is killed", () => {
     const release = hold(stage, "the mail is down");
     pass(stage, HALF);
     await becomes("running");
-    await evictDurableObject(gateway());
+    await evict(gateway());
     stage.peer = await client();
     release();
     pass(stage, 20_000);
@@ -386,7 +387,7 @@ describe("[K28] [P16] [SC1] a heartbeat that is killed", () => {
     await runInDurableObject(gateway(), (_gateway, state) => {
       state.storage.sql.exec("UPDATE cron_runs SET status = 'running', check_at = ?", stage.now);
     });
-    await evictDurableObject(gateway());
+    await evict(gateway());
     stage.peer = await client();
     pass(stage, 20_000);
     await becomes("ok");

@@ -1,11 +1,11 @@
 /** Jobs of agents whose pack is off. */
-import { evictDurableObject } from "cloudflare:test";
 import { beforeEach, expect, test, vi } from "vitest";
 import { asAgentId } from "../../../../protocol/gen/types.ts";
 import { parts } from "../../../src/app/compose.ts";
 import { type PackDefinition, packList } from "../../../src/packs/pack.ts";
 import { client, gateway } from "../../support/gateway.ts";
 import { add, alarm, becomes, HOUR, jobStage, pass, runs, task } from "./support.ts";
+import { evict } from "../../support/evict.ts";
 
 const stage = jobStage();
 const FARMER = asAgentId("farmer");
@@ -33,7 +33,7 @@ const WHY = "The agent farmer is not there. The pack farm is off. Turn it on: `g
 
 beforeEach(async () => {
   vi.spyOn(parts, "packs").mockReturnValue(packList([FARM]));
-  await evictDurableObject(gateway());
+  await evict(gateway());
   stage.peer = await client();
   await turn("farm");
 });
@@ -78,7 +78,7 @@ test("[SC17] a job with one time waits for the pack, says so, and runs when the 
 test("[SC17] a job of an agent that no pack has is an error, as before", async () => {
   await add(stage, task({ agentId: FARMER }));
   vi.mocked(parts.packs).mockReturnValue(packList([]));
-  await evictDurableObject(gateway());
+  await evict(gateway());
   stage.peer = await client();
   pass(stage, HOUR);
   expect(await becomes(stage, "error")).toMatchObject({ error: "There is no agent farmer." });

@@ -1,5 +1,5 @@
 /** Reminders: the owner is told a text at a time, with the real gateway, its alarm and its notifications. */
-import { abortAllDurableObjects, evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";
 import type { CronAddParams } from "../../../../protocol/gen/types.ts";
@@ -7,6 +7,7 @@ import { says } from "../../session/support.ts";
 import { client, eventually, FAR, gateway } from "../../support/gateway.ts";
 import * as support from "./support.ts";
 import { alarm, annAndBobWrite, asked, HOUR, jobStage, task, useWhatsapp } from "./support.ts";
+import { evict } from "../../support/evict.ts";
 
 const stage = jobStage();
 const { calls } = stage;
@@ -79,7 +80,7 @@ describe("[SC16] a reminder", () => {
     await stage.peer.ok("gateway.stop", {});
     support.pass(stage, HOUR);
     await alarm();
-    await evictDurableObject(gateway());
+    await evict(gateway());
     stage.peer = await client();
     expect(await told()).toEqual([]);
     await stage.peer.ok("gateway.resume", {});

@@ -1,5 +1,5 @@
 /** Jobs with the real gateway, its alarm and real sessions. Only the model and the clock are made up. */
-import { abortAllDurableObjects, evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";
 import type { CronAddParams, CronRun } from "../../../../protocol/gen/types.ts";
@@ -7,6 +7,7 @@ import { says } from "../../session/support.ts";
 import { client, eventually, FAR, gateway } from "../../support/gateway.ts";
 import * as support from "./support.ts";
 import { alarm, asked, HOUR, hold, inside, jobStage, task } from "./support.ts";
+import { evict } from "../../support/evict.ts";
 
 const stage = jobStage();
 const { calls } = stage;
@@ -65,7 +66,7 @@ describe("[SC1] [P16] a time of a job", () => {
     await add();
     pass(HOUR);
     await becomes("running");
-    await evictDurableObject(gateway());
+    await evict(gateway());
     stage.peer = await client();
     await eventually(() => expect(calls).toHaveLength(1));
     release();
@@ -75,7 +76,7 @@ describe("[SC1] [P16] a time of a job", () => {
     await runInDurableObject(gateway(), (_gateway, state) => {
       state.storage.sql.exec("UPDATE cron_runs SET status = 'running', check_at = ?", stage.now);
     });
-    await evictDurableObject(gateway());
+    await evict(gateway());
     stage.peer = await client();
     pass(20_000);
     await becomes("ok");

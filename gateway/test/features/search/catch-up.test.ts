@@ -1,10 +1,10 @@
 /** The search index catches up with files, sessions and transcripts, with failures and interruptions at any point. */
 import { env } from "cloudflare:workers";
 import { withoutMarks } from "../../../src/features/search/text.ts";
-import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { ROWS_PER_PAGE } from "../../../src/features/search/pull-sessions.ts";
 import { Index, said } from "./support.ts";
+import { evict } from "../../support/evict.ts";
 
 describe("[SE5] files", () => {
   it("are found with their line, also after changes, but not after deletion", async () => {
@@ -240,7 +240,7 @@ describe("[SE9] interruptions", () => {
     index.tick = 3_000;
     for (let life = 0; life < 60; life++) {
       await index.find("needle");
-      await evictDurableObject(index.stub);
+      await evict(index.stub);
     }
     index.tick = 0;
     const { hits, notes } = await index.find("row0 OR file3 OR (needle 8)", { limit: 1_000 });

@@ -1,10 +1,11 @@
 /** Sessions and agents are deleted with all that is theirs, also after a failure or a crash in the middle: real objects, demo model. */
 import { env } from "cloudflare:workers";
-import { abortAllDurableObjects, evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { parts } from "../../../src/app/compose.ts";
 import type { SessionPort, SessionSend } from "../../../src/ports/session.ts";
 import { client, gateway, type Peer, seed, eventually } from "../../support/gateway.ts";
+import { evict } from "../../support/evict.ts";
 
 let peer: Peer;
 let key: string;
@@ -56,7 +57,7 @@ async function failing(name: keyof SessionPort): Promise<void> {
         },
       }),
   );
-  await evictDurableObject(gateway(), { webSockets: "hibernate" });
+  await evict(gateway(), { webSockets: "hibernate" });
 }
 
 describe("[SD1] a deleted session", () => {
@@ -167,7 +168,7 @@ describe("[SD4] a session with waiting messages", () => {
           },
         }),
     );
-    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await evict(gateway(), { webSockets: "hibernate" });
     expect((await peer.refused("session.delete", { sessionKey: key })).reason).toBe("session.running");
     expect(await open()).toBe(0);
     await peer.ok("gateway.resume");

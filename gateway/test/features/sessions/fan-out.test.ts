@@ -1,9 +1,10 @@
-import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
+import { reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { asRunId, asSessionKey, type PolicyMode } from "../../../../protocol/gen/types.ts";
 import type { SessionNews } from "../../../src/ports/gateway.ts";
 import type { SessionPort } from "../../../src/ports/session.ts";
 import { ADMIN, client, fakeSessions, gateway, last, open, type Peer, port, seed, until } from "../../support/gateway.ts";
+import { evict } from "../../support/evict.ts";
 
 const MAIN = "agent:main:main";
 const log = (seq: number, sessionKey = MAIN): SessionNews => ({
@@ -125,7 +126,7 @@ describe("[C8][CT13] thoughts", () => {
     fakeSessions();
     const peer = await client();
     await peer.ok("session.subscribe", { sessionKey: "main", thinking: true });
-    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await evict(gateway(), { webSockets: "hibernate" });
     await gateway().publish(MAIN, [thought("lost"), log(1)]);
     await settle(peer);
     expect([fieldsOf(peer, "text"), seqs(peer)]).toEqual([[], [1]]);
@@ -139,7 +140,7 @@ test("[P2.1] seq rises by one per connection, over all sessions and through hibe
   await one.ok("session.subscribe", { sessionKey: "agent:main:cli:dm:b" });
   await gateway().publish(MAIN, [log(1), log(2)]);
   await gateway().publish("agent:main:cli:dm:b", [log(1, "agent:main:cli:dm:b")]);
-  await evictDurableObject(gateway(), { webSockets: "hibernate" });
+  await evict(gateway(), { webSockets: "hibernate" });
   await gateway().publish(MAIN, [log(3)]);
   for (const peer of [one, two]) await settle(peer);
   expect(one.events().map(({ seq }) => seq)).toEqual([0, 1, 2, 3]);
@@ -255,7 +256,7 @@ describe("[C7] [F33] a client that sends no fingerprint reads events as the refe
     fakeSessions();
     const published = await client(ADMIN, { fingerprint: undefined });
     await published.ok("chat.send", { sessionKey: "main", message: "hi" });
-    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await evict(gateway(), { webSockets: "hibernate" });
     await gateway().publish(MAIN, [
       { event: "chat", payload: { sessionKey: asSessionKey(MAIN), runId: asRunId("r"), state: "aborted", sessionSeq: 1 } },
     ]);
@@ -280,7 +281,7 @@ describe("hibernation", () => {
     const { of } = fakeSessions();
     const peer = await client();
     await peer.ok("chat.send", { sessionKey: "main", message: "one" });
-    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await evict(gateway(), { webSockets: "hibernate" });
     await gateway().publish(MAIN, [log(1)]);
     await peer.ok("chat.send", { sessionKey: "main", message: "two" });
     expect(seqs(peer)).toEqual([1]);
@@ -295,7 +296,7 @@ describe("hibernation", () => {
     const first = await client(ADMIN, {}, "same");
     await first.ok("session.subscribe", { sessionKey: "main" });
     const second = await client(ADMIN, {}, "same");
-    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await evict(gateway(), { webSockets: "hibernate" });
     await gateway().publish(MAIN, [log(1)]);
     await settle(second);
     expect(first.events()).toEqual([]);

@@ -1,11 +1,12 @@
 /** Session ownership, which never changes, and what sessions that are not the owner's may use. The platform is a fake service. */
-import { evictDurableObject, reset } from "cloudflare:test";
+import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ChannelInbound, ChannelInboundOutcome } from "../../../../protocol/gen/types.ts";
 import { parts } from "../../../src/app/compose.ts";
 import type { SearchRequest } from "../../../src/ports/search.ts";
 import type { SessionIdentity, SessionSend } from "../../../src/ports/session.ts";
 import { channelEntrypoint, client, fakeSessions, gateway, node, type Peer, port, seed } from "../../support/gateway.ts";
+import { evict } from "../../support/evict.ts";
 
 let sessions: ReturnType<typeof fakeSessions>;
 let owner: Peer;
@@ -45,7 +46,7 @@ describe("session ownership", () => {
       // A message from the owner's terminal does not change the ownership.
       await owner.ok("chat.send", { sessionKey, message: "and from here" });
       expect(last()).toMatchObject({ key: sessionKey, isOwnersSession: true });
-      await evictDurableObject(gateway());
+      await evict(gateway());
       await take(dm("me"));
       expect(last()).toMatchObject({ key: sessionKey, isOwnersSession: true });
     },
@@ -201,7 +202,7 @@ describe("[TH6] programs that answer each other", () => {
       return out;
     };
     expect(await outcomes(6)).toEqual([...Array.from({ length: 5 }, () => "accepted"), "ignored"]);
-    await evictDurableObject(gateway());
+    await evict(gateway());
     expect(await outcomes(1)).toEqual(["ignored"]);
     expect(await outcomes(1, false)).toEqual(["accepted"]);
     expect(await outcomes(1)).toEqual(["accepted"]);

@@ -1,9 +1,10 @@
 /** When a session was last active: exact for everyone who asks, and not a write for each message. */
-import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
+import { reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { SessionsListResult } from "../../../../protocol/gen/types.ts";
 import { Sessions } from "../../../src/features/sessions/store.ts";
 import { client, fakeSessions, gateway, type Peer, seed } from "../../support/gateway.ts";
+import { evict } from "../../support/evict.ts";
 
 const START = Date.UTC(2026, 10, 22, 12);
 let owner: Peer;
@@ -33,7 +34,7 @@ test("[F42] [D7] sessions are in the order of their last messages, a minute afte
     [two, START + 30_000],
   ];
   expect(await listed()).toEqual(expected);
-  await evictDurableObject(gateway(), { webSockets: "hibernate" });
+  await evict(gateway(), { webSockets: "hibernate" });
   expect(await listed()).toEqual(expected);
 });
 

@@ -1,9 +1,10 @@
 /** Stopping everything (rules ST1-ST5): real sessions, and fake ones for what they are told. */
-import { evictDurableObject, reset, runDurableObjectAlarm } from "cloudflare:test";
+import { reset, runDurableObjectAlarm } from "cloudflare:test";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { GatewayStopResult } from "../../../../protocol/gen/types.ts";
 import { parts } from "../../../src/app/compose.ts";
 import { client, eventually, fakeSessions, gateway, type Peer, seed, token } from "../../support/gateway.ts";
+import { evict } from "../../support/evict.ts";
 
 let admin: Peer;
 beforeEach(async () => {
@@ -107,7 +108,7 @@ test("[BK23] a restored copy is stopped before it does anything, its sessions ar
   await say(admin, "hello");
   const restart = async (id: string): Promise<void> => {
     vi.spyOn(parts, "startStopped").mockReturnValue(id);
-    await evictDurableObject(gateway());
+    await evict(gateway());
   };
   await restart("copy-1");
   await gateway().restarted();

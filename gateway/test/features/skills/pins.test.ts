@@ -1,6 +1,6 @@
 /** Approvals survive restarts, and a change by anyone but the owner is not approved (promises S10, TH14, X21). */
 import { env } from "cloudflare:workers";
-import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
+import { reset, runInDurableObject } from "cloudflare:test";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { asAgentId, type AuditListResult, type SkillEntry, type SkillsReport } from "../../../../protocol/gen/types.ts";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";
@@ -20,6 +20,7 @@ import { composeNativeTools } from "../../../src/app/native-tools.ts";
 import { composePromptSource } from "../../../src/app/prompt-source.ts";
 import { client, fakeSessions, gateway, type Peer, port, seed, token, silent } from "../../support/gateway.ts";
 import { config, approvesAll, value, watched } from "../../support/workspace.ts";
+import { evict } from "../../support/evict.ts";
 
 let peer: Peer;
 beforeAll(async () => {
@@ -113,7 +114,7 @@ describe("[SK3][F12] a skill that was put into the workspace by hand", () => {
     expect((await entry(agent)).state).toBe("changed");
     const approved = await approve(agent, found);
     expect(approved).toMatchObject({ state: "ready", approvedBy: expect.stringMatching(/^client:/) });
-    await evictDurableObject(gateway());
+    await evict(gateway());
     const again = await client();
     expect(await entry(agent, "mail", again)).toMatchObject({ state: "ready", approvedAt: approved.approvedAt, sha256: found.sha256 });
     peer = again;

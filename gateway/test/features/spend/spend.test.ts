@@ -1,5 +1,5 @@
 /** Limits of money and tokens with real sessions, the real gateway and its ledger. Only the model is made up. */
-import { abortAllDurableObjects, evictDurableObject, reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";
@@ -9,6 +9,7 @@ import type { ModelOutcome, ModelRequest } from "../../../src/ports/model.ts";
 import type { Origin } from "../../../src/ports/origin.ts";
 import { client, gateway, type Peer, seed } from "../../support/gateway.ts";
 import { says, until } from "../../session/support.ts";
+import { evict } from "../../support/evict.ts";
 
 /** Model calls since the test began, and how each is answered. */
 const calls: ModelRequest[] = [];
@@ -209,9 +210,9 @@ describe("[SP2] a crash between setting aside, calling and settling", () => {
   const counts = async () => (await usage()).total.calls;
   it("of the session after the answer: the call is counted once", async () => {
     await say();
-    await evictDurableObject(session());
+    await evict(session());
     expect(await counts()).toBe(1);
-    await evictDurableObject(session());
+    await evict(session());
     await say();
     expect(await counts()).toBe(2);
     expect(await counts()).toBe(2);

@@ -1,12 +1,13 @@
 /** Transfers that agents ask for, and what a stop does to all of them. */
 import { env } from "cloudflare:workers";
-import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
+import { reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Origin } from "../../../src/ports/origin.ts";
 import type { SessionNote, SessionPort, SessionSend } from "../../../src/ports/session.ts";
 import type { TransferAsk } from "../../../src/ports/transfers.ts";
 import { client, fakeSessions, gateway, type Peer, port, seed, eventually } from "../../support/gateway.ts";
 import { bytesOf, type Machine, machine, newId, sum } from "./machine.ts";
+import { evict } from "../../support/evict.ts";
 
 const KEY = "agent:main:main";
 const from = { key: KEY, ref: "ref", agentId: "main", isOwnersSession: true };
@@ -69,7 +70,7 @@ describe("gsv__Transfer", () => {
     const asked = ask({ waitMs: 0, taint: { label: "world", source: "a page" } });
     expect(await port().transfer(asked)).toMatchObject({ ok: true, value: { status: "running" } });
     await laptop.asked("transfer.send");
-    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await evict(gateway(), { webSockets: "hibernate" });
     await owner.ok("gateway.status");
     await send(laptop, bytes, 1);
     await eventually(async () => {
@@ -181,7 +182,7 @@ describe("a stop", () => {
     await owner.ok("transfer.create", { id, source: "laptop:a", destination: "gsv:in/a.bin" });
     laptop.peer.socket.close(1000);
     await eventually(async () => expect(await state(owner, id)).toMatchObject({ state: "waiting" }));
-    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await evict(gateway(), { webSockets: "hibernate" });
     await owner.ok("gateway.stop");
     const back = await machine("laptop");
     await eventually(async () => expect(await state(owner, id)).toMatchObject({ state: "failed", reason: "transfer.cancelled" }));

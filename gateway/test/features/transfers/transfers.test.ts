@@ -1,11 +1,12 @@
 /** Transfers on the real wire: fake machines, the gateway object, and its bucket. */
 import { env } from "cloudflare:workers";
-import { evictDurableObject, reset, runInDurableObject } from "cloudflare:test";
+import { reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { transferPartKey } from "../../../src/storage/keys.ts";
 import { client, eventually, fakeSessions, gateway, node, type Peer, seed, sha256, token, until } from "../../support/gateway.ts";
 import { bytesOf, Machine, machine, newId, sum } from "./machine.ts";
+import { evict } from "../../support/evict.ts";
 
 beforeEach(async () => {
   await reset();
@@ -73,7 +74,7 @@ describe("a machine's file becomes one of the workspace", () => {
     await laptop.asked("transfer.start");
     await laptop.fill(lane, bytes, 0, PART + 500);
     await eventually(async () => expect(await look(owner, id)).toMatchObject({ doneBytes: PART }));
-    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await evict(gateway(), { webSockets: "hibernate" });
     laptop.push(lane, bytesOf(700).fill(7));
     const again = await laptop.asked("transfer.send", 1);
     expect(again.transferId).not.toBe(lane);
@@ -201,7 +202,7 @@ describe("a file of the workspace becomes one of a machine", () => {
     expect(await back.asked("transfer.end")).toMatchObject({ sha256: await sum(bytes) });
     expect(back.chunks.map(({ bytes: part }) => [...part])).toEqual([[...bytes.subarray(-2)]]);
     // It has stored the file, and its answer is lost.
-    await evictDurableObject(gateway(), { webSockets: "hibernate" });
+    await evict(gateway(), { webSockets: "hibernate" });
     await back.peer.refused("transfer.done", { transferId: again.transferId, bytesWritten: bytes.length, sha256: await sum(bytes) });
     const third = await back.asked("transfer.receive", 1);
     await back.peer.ok("transfer.accept", { transferId: third.transferId, offset: bytes.length });
@@ -464,7 +465,7 @@ describe("a program is an end of its own transfer", () => {
         // Also when the gateway has nothing of it in its memory.
         const other = new Machine(await client(foreign));
         expect(await other.peer.refused("transfer.create", { id, source, destination })).toMatchObject({ reason: "auth.forbidden" });
-        await evictDurableObject(gateway());
+        await evict(gateway());
         expect(await other.peer.refused("transfer.create", { id, source, destination })).toMatchObject({ reason: "auth.forbidden" });
         expect(other.peer.events(event)).toEqual([]);
         other.peer.socket.close(1000);
