@@ -11,7 +11,7 @@ import { deletesMany, deletionOf } from "./deletions.ts";
 import { askedHosts, HOSTS, isOutside, LEAVES } from "./hosts.ts";
 import { classOf, TRANSFER } from "./modes.ts";
 import { isGrantableFolder, isGrantablePath, normalPath } from "./paths.ts";
-import { isPlain, runsCode, sends, subcommandOf } from "./programs.ts";
+import { isPlain, sends, subcommandOf, unconfinedGrant } from "./programs.ts";
 import { COMMAND, isShell } from "./rules.ts";
 import { readShell } from "./shell.ts";
 
@@ -121,13 +121,10 @@ function commandsOf({ args }: PolicyCall, reported: SandboxProfile): GrantedWhat
 export function commandOf(words: readonly string[], sandbox: SandboxProfile): GrantedCommand | undefined {
   const [program = ""] = words;
   if (MOVES.has(program)) return undefined;
-  const exact = { program, words };
-  if (sandbox === "off" && runsCode(words)) return undefined;
+  const possible = sandbox === "off" ? unconfinedGrant(words) : "any";
+  if (possible === undefined) return undefined;
   // Inside a sandbox, too: the same program may delete something else next time (rule PO13).
-  if (deletesMany(words)) return exact;
-  if (sandbox === "off") {
-    if (!isPlain(words)) return exact;
-  } else if (sandbox === "workspace+net" && sends(words)) return exact;
+  if (possible === "exact" || deletesMany(words) || (sandbox === "workspace+net" && sends(words))) return { program, words };
   const subcommand = subcommandOf(words);
   return { program, ...(subcommand === undefined ? {} : { subcommand }) };
 }
@@ -142,7 +139,7 @@ export function onlyReads({ what }: GrantScope, { args }: PolicyCall): boolean {
   return (
     what.commands.every(({ program, subcommand, words }) => words === undefined && isPlain(namedBy(program, subcommand))) &&
     read.kind === "plain" &&
-    read.commands.every(({ words }) => isPlain(words) && !runsCode(words))
+    read.commands.every(({ words }) => unconfinedGrant(words) === "any")
   );
 }
 const namedBy = (program: string, subcommand: string | undefined): readonly string[] =>
@@ -189,7 +186,7 @@ function conditionsFor(args: PolicyCall["args"], what: GrantedWhat): ApprovalRul
       const read = readShell(String(args[COMMAND]));
       const [only, ...more] = read.kind === "plain" ? read.commands : [];
       // A rule names no sandbox, so what only a sandbox makes harmless is no rule.
-      if (only === undefined || more.length > 0 || runsCode(only.words)) return undefined;
+      if (only === undefined || more.length > 0 || unconfinedGrant(only.words) === undefined) return undefined;
       const folder = args["workdir"] === undefined ? [] : [{ path: "workdir", op: "equals" as const, value: args["workdir"] }];
       const outside = isOutside(args) ? [{ path: LEAVES, op: "equals" as const, value: args[LEAVES] }] : [];
       return [{ path: COMMAND, op: "equals", value: [...only.words] }, ...folder, ...outside];

@@ -60,14 +60,16 @@ describe("[GR3] what a command can be granted as", () => {
     // Options that write a file.
     ["sort -u a", [["sort", undefined]]],
     ["sort -uo x a", undefined],
-    ["sort --output=x a", [["sort", "--output=x", "a"]]],
-    ["sort --ou=x a", [["sort", "--ou=x", "a"]]],
+    ["sort --output=x a", undefined],
+    ["sort --ou=x a", undefined],
     ["uniq -c", [["uniq", undefined]]],
-    ["uniq a b", [["uniq", "a", "b"]]],
-    ["tree -o x", [["tree", "-o", "x"]]],
-    ["xxd -r a b", [["xxd", "-r", "a", "b"]]],
-    ["yq -i .a x", [["yq", "-i", ".a", "x"]]],
-    ["sed 'w x' y", [["sed", "w x", "y"]]],
+    ["uniq a b", undefined],
+    ["tree -o x", undefined],
+    ["tree -a -o x", undefined],
+    ["tree -a x", [["tree", "-a", "x"]]],
+    ["xxd -r a b", undefined],
+    ["yq -i .a x", undefined],
+    ["sed 'w x' y", undefined],
     ["date -s x", [["date", "-s", "x"]]],
     ["eslint .", undefined],
     // Options that start a program.
@@ -89,11 +91,26 @@ describe("[GR3] what a command can be granted as", () => {
         ["head", undefined],
       ],
     ],
-    ["gofmtx check src", [["gofmtx", "check", "src"]]],
+    ["gofmtx check src", undefined],
     ["docker compose up", undefined],
     ["rm -rf build", [["rm", "-rf", "build"]]],
-    ["cp a b", [["cp", "a", "b"]]],
+    ["cp a b", undefined],
     ["curl -s https://example.org", [["curl", "-s", "https://example.org"]]],
+    ["curl -sK x https://example.org", undefined],
+    ["curl --config x https://example.org", undefined],
+    ["curl -d @x https://example.org", undefined],
+    ["curl https://example.org -o x", undefined],
+    ["curl https://example.org https://example.org/b", undefined],
+    ["curl file:///etc/passwd", undefined],
+    ["dig -f x", undefined],
+    ["dig example.org -k x", undefined],
+    ["dig example.org", [["dig", "example.org"]]],
+    ["systemctl --user status x", [["systemctl", "--user", "status", "x"]]],
+    ["systemctl start x", undefined],
+    ["systemctl statusx", undefined],
+    ["printf -v x y", undefined],
+    ["/tmp/rm a", undefined],
+    ["chmod 600 a", [["chmod", "600", "a"]]],
     ["python3 run.py", undefined],
     ["python3.12 run.py", undefined],
     ["Python3 run.py", undefined],
@@ -131,8 +148,11 @@ describe("[GR3] what a command can be granted as", () => {
     assert.deepEqual(commands("curl x.org", "workspace+net"), [["curl", "x.org"]]);
   });
   test("[PO13] a deletion of many files is granted as the whole command, in a sandbox too", () => {
-    for (const sandbox of ["off", "workspace", "workspace+net", "strict"] as const)
+    for (const sandbox of ["workspace", "workspace+net", "strict"] as const)
       for (const command of ["rm -rf dist", "rsync --delete a b"]) assert.deepEqual(commands(command, sandbox), [command.split(" ")]);
+    assert.deepEqual(commands("rm -rf dist"), [["rm", "-rf", "dist"]]);
+    // Outside a sandbox it brings what another command may have changed.
+    assert.equal(commands("rsync --delete a b"), undefined);
     assert.deepEqual(commands("sh -c 'rm -rf a'", "workspace"), [["sh", "-c", "rm -rf a"]]);
     // Allowed is this line, not any input of a shell.
     assert.deepEqual(commands("echo rm -rf a | sh", "workspace"), [["echo", "rm", "-rf", "a"], ["sh"]]);
@@ -208,26 +228,26 @@ describe("[GR3] what a command can be granted as", () => {
   });
   test("a call outside the sandbox as one without a sandbox, with a rule that names that", () => {
     const out = (command: string, sandbox: SandboxProfile = "workspace") => ({ ...bash(command, { sandbox: "off" }), sandbox });
-    const push = scopeOf(out("tool push"), at("workspace"));
+    const push = scopeOf(out("chmod 600 push"), at("workspace"));
     assert.deepEqual(push?.what, {
       kind: "commands",
       sandbox: "off",
       folder: "",
-      commands: [{ program: "tool", words: ["tool", "push"] }],
+      commands: [{ program: "chmod", words: ["chmod", "600", "push"] }],
     });
     assert.equal(scopeOf(out("python x.py"), at("workspace")), undefined);
-    assert.deepEqual(offerOf(out("tool push"), at("workspace"))?.always?.when, [
-      { path: "command", op: "equals", value: ["tool", "push"] },
+    assert.deepEqual(offerOf(out("chmod 600 push"), at("workspace"))?.always?.when, [
+      { path: "command", op: "equals", value: ["chmod", "600", "push"] },
       { path: "sandbox", op: "equals", value: "off" },
     ]);
-    const inside = scopeOf(bash("tool push"), at("workspace"));
+    const inside = scopeOf(bash("chmod 600 push"), at("workspace"));
     assert.ok(push && inside && !covers(push, inside) && !covers(inside, push));
     for (const sandbox of ["workspace+net", "read-only", "OFF", 1])
-      assert.equal(scopeOf(bash("tool push", { sandbox }), at("workspace")), undefined, String(sandbox));
+      assert.equal(scopeOf(bash("chmod 600 push", { sandbox }), at("workspace")), undefined, String(sandbox));
     const granted = { grants: [{ id: "g1", scope: push as GrantScope, expiresAt: 1 }], agentId: "main", sandbox: "workspace" as const };
     const context = { policy: policyOf(undefined, engine), isOwners: true, unset: "auto" as const, granted };
-    assert.deepEqual(decide(out("tool push"), context), { verdict: "allow", rule: "grant:g1" });
-    assert.equal(decide(out("tool push --force"), context).verdict, "ask");
+    assert.deepEqual(decide(out("chmod 600 push"), context), { verdict: "allow", rule: "grant:g1" });
+    assert.equal(decide(out("chmod 600 push --force"), context).verdict, "ask");
   });
   test("[GR3] after text of others, programs that only read are still allowed in this conversation, and others ask", () => {
     const world = { label: "world", source: "the output of lap__Bash" } as const;
@@ -242,7 +262,7 @@ describe("[GR3] what a command can be granted as", () => {
       assert.equal(verdict(command, { sessionId: "s1" }), "allow", command);
       assert.equal(verdict(command, {}), "ask", command);
     }
-    for (const command of ["tool push", "sort --output=x a", "rm a", "curl example.org", "ls && tool push"])
+    for (const command of ["chmod 600 push", "rm a", "curl https://example.org", "ls && chmod 600 push"])
       assert.equal(verdict(command, { sessionId: "s1" }), "ask", command);
   });
   test("[GR3] an answer for a program that reads does not hold after text of others for what an option of it starts, nor for its name elsewhere", () => {
@@ -267,7 +287,7 @@ describe("[GR3] what a command can be granted as", () => {
   test("[GR3] outside a sandbox a program that names another one that runs code is allowed once only", () => {
     for (const command of ["dotenv git status", "tini -- make", "git.exe status", "heaptrack node a.js", "ctest", "coverage run a.py"])
       assert.equal(scopeOf(bash(command), at("off")), undefined, command);
-    for (const command of ["mkdir git", "cp a.txt b.txt", "ls code"]) assert.ok(scopeOf(bash(command), at("off")), command);
+    for (const command of ["mkdir git", "rm make", "ls code"]) assert.ok(scopeOf(bash(command), at("off")), command);
   });
   test("files by their folder, and messages by where they go", () => {
     const folder = (call: PolicyCall): unknown => {
@@ -294,11 +314,11 @@ describe("[GR3] what a command can be granted as", () => {
     assert.equal(scopeOf({ ...message, target: { kind: "node", nodeId: "lap" } }, at()), undefined);
   });
   test("at most eight commands and 2,048 characters", () => {
-    const line = (count: number): string => Array.from({ length: count }, (_, index) => `tool${index}`).join("; ");
+    const line = (count: number): string => Array.from({ length: count }, (_, index) => `file a${index}`).join("; ");
     assert.equal((commands(line(8)) as readonly unknown[]).length, 8);
     assert.equal(commands(line(9)), undefined);
     // The same command again is one command.
-    assert.equal((commands(`${line(8)}; tool0`) as readonly unknown[]).length, 8);
+    assert.equal((commands(`${line(8)}; file a0`) as readonly unknown[]).length, 8);
     const to = (length: number) => scopeOf(native("gsv__Message", { to: "x".repeat(length) }), at());
     const room = 2_048 - JSON.stringify(to(1)).length + 1;
     assert.ok(to(room) && to(room + 1) === undefined);
@@ -425,7 +445,7 @@ test("[GR4] nothing is offered and no grant counts in another person's session",
 });
 
 describe("[GR2] a grant covers nothing else", () => {
-  const program = fc.constantFrom("git", "ls", "python3", "rm", "npm", "curl", "tool");
+  const program = fc.constantFrom("git", "ls", "python3", "rm", "npm", "curl", "chmod");
   const argument = fc.constantFrom("push", "log", "-f", "run.py", "--all", "x.org", "build");
   const call = fc.record({
     words: fc.tuple(program, fc.array(argument, { maxLength: 3 })).map(([name, args]) => [name, ...args]),
@@ -502,46 +522,46 @@ describe("decide", () => {
     const grants = [grant(bash("du"))];
     assert.deepEqual(decided(bash("du -s"), grants), { verdict: "allow", rule: "grant:g1" });
     assert.equal(decided(bash("df"), grants).verdict, "ask");
-    assert.equal(decided(bash("tool pull"), grants).verdict, "ask");
-    assert.equal(decided(bash("du && tool pull"), grants).verdict, "ask");
+    assert.equal(decided(bash("chmod 600 pull"), grants).verdict, "ask");
+    assert.equal(decided(bash("du && chmod 600 pull"), grants).verdict, "ask");
     assert.deepEqual(decided(bash("du && ls"), [...grants, grant(bash("ls"), at(), "g2")]), {
       verdict: "allow",
       rule: "grant:g1 grant:g2",
     });
   });
   test("[GR5] rules come first, a denial of the mode stays, and a sandbox that is gone asks again", () => {
-    const grants = [grant(bash("tool push"))];
+    const grants = [grant(bash("chmod 600 push"))];
     const rules = (decision: "ask" | "deny") => ({ rules: [{ id: "r", tool: "*", decision }] });
-    assert.equal(decided(bash("tool push"), grants, rules("deny")).verdict, "deny");
-    assert.equal(decided(bash("tool push"), grants, rules("ask")).verdict, "ask");
-    assert.equal(decided(bash("tool push"), grants, { mode: "plan" }).verdict, "deny");
+    assert.equal(decided(bash("chmod 600 push"), grants, rules("deny")).verdict, "deny");
+    assert.equal(decided(bash("chmod 600 push"), grants, rules("ask")).verdict, "ask");
+    assert.equal(decided(bash("chmod 600 push"), grants, { mode: "plan" }).verdict, "deny");
     const confined = [grant(bash("python3 a.py"), at("workspace"))];
     assert.equal(decided(bash("python3 b.py"), confined, {}, at("workspace")).verdict, "allow");
     assert.equal(decided(bash("python3 b.py"), confined, {}, at("off")).verdict, "ask");
-    assert.equal(decided(bash("tool push"), grants, {}, at("off", { isOwners: false })).verdict, "ask");
+    assert.equal(decided(bash("chmod 600 push"), grants, {}, at("off", { isOwners: false })).verdict, "ask");
   });
   test("[GR4] a question offers what can be granted, and nothing when a rule asks or the command is complex", () => {
     const offer = (call: PolicyCall, config = {}, context = at()): unknown => {
       const decision = decided(call, [], config, context);
       return decision.verdict === "ask" ? decision.offer : "no question";
     };
-    assert.deepEqual(offer(bash("tool push")), {
+    assert.deepEqual(offer(bash("chmod 600 push")), {
       scope: {
         agentId: "main",
         tool: "Bash",
         nodeId: "lap",
-        what: { kind: "commands", sandbox: "off", folder: "", commands: [{ program: "tool", words: ["tool", "push"] }] },
+        what: { kind: "commands", sandbox: "off", folder: "", commands: [{ program: "chmod", words: ["chmod", "600", "push"] }] },
       },
-      always: { tool: "lap__Bash", decision: "allow", when: [{ path: "command", op: "equals", value: ["tool", "push"] }] },
+      always: { tool: "lap__Bash", decision: "allow", when: [{ path: "command", op: "equals", value: ["chmod", "600", "push"] }] },
     });
-    assert.equal(offer(bash("tool push"), { rules: [{ id: "r", tool: "*", decision: "ask" }] }), undefined);
-    assert.equal(offer(bash("tool push $X")), undefined);
+    assert.equal(offer(bash("chmod 600 push"), { rules: [{ id: "r", tool: "*", decision: "ask" }] }), undefined);
+    assert.equal(offer(bash("chmod 600 push $X")), undefined);
     assert.equal(offer(bash("python3 a.py")), undefined);
     const confined = offer(bash("python3 a.py"), {}, at("workspace"));
     assert.ok(confined && !("always" in (confined as object)), "a rule names no sandbox");
   });
   test("[GR4] the offered rule allows the call, and no other", () => {
-    for (const call of [bash("tool push -f"), write("/srv/a/b/c"), native("gsv__Message", { to: "discord/me", text: "x" })]) {
+    for (const call of [bash("chmod 600 push -f"), write("/srv/a/b/c"), native("gsv__Message", { to: "discord/me", text: "x" })]) {
       const decision = decided(call, []);
       assert.ok(decision.verdict === "ask" && decision.offer?.always, JSON.stringify(decision));
       const rules = [{ id: "a", ...decision.offer.always }];
@@ -560,10 +580,10 @@ describe("decide", () => {
 });
 
 test("[GR1] the text of an answer names the rule that it makes, or the scope of its grant", () => {
-  const offer = offerOf(bash("tool push"), at());
+  const offer = offerOf(bash("chmod 600 push"), at());
   assert.ok(offer);
   const shown = (text: string): string => `<${text}>`;
-  const rule = '{"tool":"lap__Bash","decision":"allow","when":[{"path":"command","op":"equals","value":["tool","push"]}]}';
+  const rule = '{"tool":"lap__Bash","decision":"allow","when":[{"path":"command","op":"equals","value":["chmod","600","push"]}]}';
   assert.equal(
     choiceText("always", offer.scope, offer.always, shown),
     `the rule <${rule}> in toolApproval.rules, with an id of its own, until you remove it; \`gsv approval grants\` lists it`,

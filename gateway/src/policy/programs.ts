@@ -1,12 +1,12 @@
 /**
  * What is known about programs by their names, for grants (rule GR3). PURE. A name that no list has is an unknown program: without a
- * sandbox it is granted as exactly the one command, because an option of it may write a file or start a program.
+ * sandbox it is allowed once only, because it may start what a file of its folder names, and that file may be another one next time.
  */
 import { runsAnother } from "./wrappers.ts";
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 
-/** Run a program that is written in a file or in their input: what they do is not in their name. */
+/** Run a program that is written in a file or in their input: their first argument is no subcommand. */
 const RUNS_CODE = words(`
   python pythonw pypy perl ruby node nodejs bun deno php lua luajit R Rscript julia java groovy scala kotlin elixir erl iex ghc ghci runghc racket
   guile clj clojure tclsh wish osascript irb swift dart ts-node tsx
@@ -17,27 +17,6 @@ const RUNS_CODE = words(`
   nim flutter mix rebar3 pre-commit
   psql mysql sqlite sqlite3 redis-cli mongosh gdb lldb terraform tofu ansible ansible-playbook vagrant packer helm kubectl kubectx nix nix-shell
 `);
-/**
- * Start programs that a configuration in the working folder names, or load code from it. A command in a sandbox may have written that
- * configuration, so outside of one their name and arguments do not tell what they do. In a sandbox they have subcommands, as others do.
- */
-const RUNS_CONFIGURED = words(`
-  git gitk tig lazygit hub gh glab jj yadm chezmoi etckeeper stg hg svn bzr brz fossil darcs cvs
-  direnv devbox devenv mise asdf pyenv rbenv nodenv lefthook husky overcommit lint-staged
-  docker-compose podman-compose terragrunt pulumi cdk serverless sam skaffold tilt earthly dagger act wrangler vercel netlify heroku flyctl
-  rustc rustdoc rustfmt rust-analyzer gopls golangci-lint mage goreleaser air javac kotlinc scalac lein mill dune opam gleam raku prove
-  swiftc xcodebuild pod fastlane
-  eslint prettier stylelint webpack rollup vite next nuxt astro parcel babel postcss tailwindcss turbo nx lerna gulp grunt ava karma cypress
-  playwright storybook tsup typedoc knip commitlint
-  pylint flake8 mypy sphinx-build mkdocs alembic flask gunicorn uvicorn celery invoke fab doit snakemake scons waf ipython jupyter dvc dbt
-  rubocop rspec rails rackup puma guard jekyll thor phpunit phpstan psalm phpcs
-  bmake pmake remake samu tup redo autoreconf automake autoconf qmake xmake pants latexmk doxygen foreman overmind honcho pm2 tmuxinator
-  code codium cursor subl hx helix kak micro gvim
-  ctest coverage devcontainer ng nest tauri maturin wasm-pack cross trunk dub crystal bazelisk prisma semantic-release electron manage.py behave
-  locust repo mr sl p4 got scalar ghq vcs sccache ccache reflex modd gotestsum ginkgo platformio gtags nvm
-`);
-/** Their subcommands are programs of their own. */
-const CONFIGURED_FAMILY = /^(?:git|cargo|ansible|docker|hg|eslint|mvn)-/;
 /** Send data to a place that an argument names. */
 const SENDS = words(`
   curl wget http https xh aria2c scp sftp ftp lftp tftp nc ncat netcat socat telnet mail mailx sendmail msmtp mutt rclone s3cmd aws gsutil gcloud az
@@ -54,6 +33,29 @@ const READS_UNLESS: Readonly<Record<string, RegExp>> = {
   rg: /^--(?:pre|hostname-bin)/,
   // Its second operand is written.
   uniq: /^(?!-.)/,
+};
+/**
+ * Do the same each time with arguments like these, one in a line: they read no configuration of their folder, start nothing, and write
+ * nothing that they read from a file.
+ */
+const SAME_EACH_TIME: Readonly<Record<string, RegExp>> = {
+  rm: /^/,
+  rmdir: /^/,
+  unlink: /^/,
+  chmod: /^/,
+  chown: /^/,
+  printf: /^(?!-)/,
+  date: /^/,
+  file: /^/,
+  tree: /^(?!(?:.*\n)*(?:-[A-Za-z]*o|--output))/,
+  ping: /^/,
+  host: /^/,
+  nslookup: /^/,
+  dig: /^(?!(?:.*\n)*-[fk])/,
+  // A page that is only read. Other options send files, read their options from one, or name a place to write.
+  curl: /^(?:(?:-[sSLfIiv46]+|--(?:silent|show-error|location|fail|head|include|verbose|compressed))\n)*https?:\/\/[^\n]+$/,
+  systemctl: /^(?:--user\n)?(?:status|show|is-active|is-enabled|is-failed|list-units|list-timers|list-unit-files)(?:\n|$)/,
+  journalctl: /^/,
 };
 /** None of their arguments is a command. */
 const GIT_READS = words("status log diff show blame shortlog describe rev-parse rev-list ls-files ls-tree merge-base grep");
@@ -75,15 +77,17 @@ const SYSTEM_FOLDERS: ReadonlySet<string> = new Set(["/bin", "/sbin", "/usr/bin"
 const isOutsideSystem = (program: string): boolean =>
   program.includes("/") && !SYSTEM_FOLDERS.has(program.slice(0, program.lastIndexOf("/")));
 
-/** Whether a command outside a sandbox may run code that its name does not tell. */
-export function runsCode(command: readonly string[]): boolean {
-  const [program = ""] = command;
-  if (namesCode(program) || isOutsideSystem(program) || runsAnother(command)) return true;
-  // Programs that start another one are more than a list can have (`dotenv git status`): one that is named may be started.
-  return !isPlain(command) && command.slice(1).some(namesCode);
+/**
+ * As what a command is granted outside a sandbox: its program with any arguments, exactly this command, or not at all. It is granted when
+ * no file that something else may write makes it do something else the next time.
+ */
+export function unconfinedGrant(command: readonly string[]): "any" | "exact" | undefined {
+  const [program = "", ...args] = command;
+  if (isOutsideSystem(program) || runsAnother(command)) return undefined;
+  if (isPlain(command)) return "any";
+  const same = Object.hasOwn(SAME_EACH_TIME, baseOf(program)) ? SAME_EACH_TIME[baseOf(program)] : undefined;
+  return same?.test(args.join("\n")) === true ? "exact" : undefined;
 }
-const namesCode = (word: string): boolean => isIn(RUNS_CODE, word) || isConfigured(word);
-const isConfigured = (program: string): boolean => isIn(RUNS_CONFIGURED, program) || CONFIGURED_FAMILY.test(baseOf(program).toLowerCase());
 /** Whether a text for a shell names git as a program, or may. Told to the owner, so a word too much does no harm. */
 export const namesGit = (text: string): boolean => /(?<![\w.-])git(?![\w.@:=])/i.test(text.replaceAll(/["'\\]/g, ""));
 export const sends = ([program = ""]: readonly string[]): boolean => isIn(SENDS, program);

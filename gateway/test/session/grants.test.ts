@@ -89,6 +89,27 @@ describe("a grant", () => {
     expect(on.dispatches).toHaveLength(1);
   });
 
+  it("[GR7] for a conversation allows nothing after its reset, also while the gateway still lists it", async () => {
+    const on = stage();
+    const s = newSession({ isOwnersSession: true });
+    await s.send("a");
+    (await on.call(0)).answer(says("", bash("python3 a.py")));
+    const question = await until("the question", () => waiting(on)[0]);
+    grantFrom(on, question);
+    value(await s.port.answerApproval({ code: question.code, hash: question.hash, answer: "allow", by: "client:me", choice: "session" }));
+    await until("the call", () => on.dispatches.length === 1);
+    await answerCall(s, on, 0);
+    (await on.call(1)).answer(says("done"));
+    await on.ended("run-a");
+    value(await s.port.reset());
+    await s.send("b");
+    (await on.call(2)).answer(says("", bash("python3 b.py")));
+    const again = await until("the second question", () => waiting(on).find(({ code }) => code !== question.code));
+    expect(again.text).toBe("python3 b.py");
+    expect(on.grants).toHaveLength(1);
+    expect(on.dispatches).toHaveLength(1);
+  });
+
   it("[GR1] [AP9] the answer's choice is reported with the end of the question, and only once; a denial grants nothing", async () => {
     const on = stage();
     const s = newSession({ isOwnersSession: true });
