@@ -147,7 +147,9 @@ export class SpendGate {
     // The run's own budget counts what the ledger counts, also of a provider that counts nothing.
     if (outcome.kind === "replied") return withUsage(outcome, believed ?? estimated(terms, ask.inputTokens, received));
     const { usage: _usage, ...rest } = outcome;
-    const hasBegun = believed !== undefined || received.chars > 0 || received.isAccepted || received.isStopped;
+    // It has the request, and may work on it still.
+    const isLate = outcome.error.reason === "model.timeout";
+    const hasBegun = believed !== undefined || received.chars > 0 || received.isAccepted || received.isStopped || isLate;
     if (!hasBegun) return rest;
     return { ...rest, usage: atLeast(believed, estimated(terms, ask.inputTokens, received), terms) };
   }

@@ -150,6 +150,8 @@ describe("a model call", () => {
     // It has taken the call, and nothing of its answer came.
     const silent = await ended(failed(), 0, false, true);
     assert.deepEqual([silent?.input, silent?.output], [1_000, 0]);
+    const late = { ...failed(), error: { reason: "model.timeout", message: "Too late." } } as const;
+    assert.equal((await ended(late, 0))?.input, 1_000);
     // Nothing had begun: the provider has refused the call.
     assert.equal(await ended(failed(), 0), undefined);
     assert.equal(await ended(failed({ input: 0, output: 0, total: 0 }), 0), undefined);
