@@ -9,7 +9,7 @@ import { withKnownNames } from "./known-names.ts";
 import { mentionsDeletion } from "./mentioned-deletions.ts";
 import { believedByWords, believedIn, leastOf, movesAway } from "./moved-files.ts";
 import { once } from "./once.ts";
-import { beginReading, takesTooLong } from "./reading-steps.ts";
+import { ReadingSteps } from "./reading-steps.ts";
 import { commandsOfSed } from "./sed-script.ts";
 import { readShell } from "./shell.ts";
 import { runsAnother, SHELLS } from "./wrappers.ts";
@@ -28,27 +28,27 @@ interface Scope {
   /** The text is a program of another language than that of the shell, or may be. */
   readonly isCode?: boolean;
   readonly believed: Believed;
+  readonly steps: ReadingSteps;
 }
 
 /** The last answer: rules, the mode and grants ask about the same command. */
 let last: { readonly text: string; readonly found: Deletion } | undefined;
 /** What a text for a shell deletes at most, as far as its words tell. */
-export function deletionOf(given: string, depth = 0): Deletion {
-  if (depth === 0 && last?.text === given) return last.found;
-  beginReading();
-  if (depth > 0) return deletionIn(given, { depth, believed: "all" });
-  last = { text: given, found: deletionIn(given, { depth, believed: "all" }) };
-  return last.found;
+export function deletionOf(given: string): Deletion {
+  if (last?.text === given) return last.found;
+  const found = deletionIn(given, { depth: 0, believed: "all", steps: new ReadingSteps() });
+  last = { text: given, found };
+  return found;
 }
-function deletionIn(given: string, { depth, believed: outer, isCode = false }: Scope): Deletion {
-  if (depth > MAX_DEPTH || given.length > MAX_TEXT || takesTooLong(1 + given.length / 10)) return "many";
+function deletionIn(given: string, { depth, believed: outer, isCode = false, steps }: Scope): Deletion {
+  if (depth > MAX_DEPTH || given.length > MAX_TEXT || steps.takesTooLong(1 + given.length / 10)) return "many";
   // The command may set the variable, and a program that runs another one may give it other variables.
   const shown = depth > 0 ? given : withKnownNames(given);
   const text = depth > 0 || SETS_TMPDIR.test(given.replaceAll(/["'\\]/g, "")) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;
   const rough = once(() => roughCommands(text));
   const brings = mayBring(text);
   if (brings && (copiesDeleter(text, rough()) || movesAway(text, rough()))) return "many";
-  const scope: Scope = { depth, believed: leastOf(outer, brings ? believedIn(text, rough()) : believedByWords(text)) };
+  const scope: Scope = { depth, believed: leastOf(outer, brings ? believedIn(text, rough()) : believedByWords(text)), steps };
   const read = readShell(text);
   if (read.kind === "plain") {
     const commands = read.commands.map(({ words }) => words);
@@ -60,15 +60,14 @@ function deletionIn(given: string, { depth, believed: outer, isCode = false }: S
   const named = commands.map(({ words }) => words);
   if ((!isCode && commands.some(isUnknown)) || isMany(named, scope) || runsInput({ text, commands: named, inputs }, scope)) return "many";
   // A shell gets a text that variables of this one have a part in.
-  if (named.some((words) => textsForShell(words).some((given) => given.includes("$"))) && mentionsDeletion([text], scope.believed))
-    return "many";
+  if (named.some((words) => textsForShell(words).some((given) => given.includes("$"))) && mentionsDeletion([text], scope)) return "many";
   const runs = named.some((words) => isShell(words[0]));
   return runs && inputs.some((input) => deletionIn(input, { ...scope, depth: depth + 1 }) === "many") ? "many" : "few";
 }
 function isMany(commands: Commands, scope: Scope): boolean {
   let count = 0;
   for (const words of commands) {
-    if (takesTooLong(1)) return true;
+    if (scope.steps.takesTooLong(1)) return true;
     for (const part of partsOf(words, scope)) {
       if (part === "many") return true;
       count += part;
@@ -82,8 +81,7 @@ const SETS_TMPDIR = /(?<!\$|\$\{)TMPDIR/;
 
 /** Whether one command deletes many files, or may. */
 export function deletesMany(words: readonly string[]): boolean {
-  beginReading();
-  return isMany([words], { depth: 0, believed: "all" });
+  return isMany([words], { depth: 0, believed: "all", steps: new ReadingSteps() });
 }
 
 /** Files that each part of a command names for deletion. */
@@ -93,7 +91,7 @@ function partsOf(words: readonly string[], scope: Scope): readonly (number | "ma
   if (copiesByPath(words)) return ["many"];
   if (!runsAnother(words) && !MORE_RUNNERS.has(name)) return [count(words)];
   const deleters = words.filter((word) => DELETERS.has(nameOf(word))).length;
-  if (takesTooLong(4 + words.length + (words.length * deleters) / 16)) return ["many"];
+  if (scope.steps.takesTooLong(4 + words.length + (words.length * deleters) / 16)) return ["many"];
   if (words.length > MAX_WORDS || runsUnknown(words) || runsItsInput(words)) return ["many"];
   const ofSed = runBySed(words);
   if (ofSed === "unknown" || ofSed.some((text) => deletionIn(text, { ...scope, depth: scope.depth + 1 }) === "many")) return ["many"];
@@ -101,8 +99,8 @@ function partsOf(words: readonly string[], scope: Scope): readonly (number | "ma
   const inner = innerOf(words);
   const isCode = !words.some((word) => isShell(word) || TAKES_SHELL.has(nameOf(word)));
   if (inner.some((word) => deletionIn(word, { ...scope, depth: scope.depth + 1, isCode }) === "many")) return ["many"];
-  if (name !== "git") return mentionsDeletion(words, scope.believed) ? ["many"] : words.map((_, at) => count(words.slice(at)));
-  return RUN_BY_GIT.test(words.join(" ")) && mentionsDeletion(words.slice(1), scope.believed) ? ["many"] : [count(words)];
+  if (name !== "git") return mentionsDeletion(words, scope) ? ["many"] : words.map((_, at) => count(words.slice(at)));
+  return RUN_BY_GIT.test(words.join(" ")) && mentionsDeletion(words.slice(1), scope) ? ["many"] : [count(words)];
 }
 /** Give a text in their arguments to a shell. */
 const TAKES_SHELL: ReadonlySet<string> = new Set(
@@ -193,7 +191,7 @@ function runsItsInput(words: readonly string[]): boolean {
 /** Whether a program gets commands as its input, and they delete many files or are not in the text. */
 function runsInput(
   { text, commands, inputs }: { readonly text: string; readonly commands: Commands; readonly inputs: readonly string[] },
-  { believed }: Scope,
+  { believed, steps }: Scope,
 ): boolean {
   const bare = commands.filter((words) => {
     const shell = words.findIndex((word) => isShell(word));
@@ -201,14 +199,14 @@ function runsInput(
     return words.slice(shell + 1).every((arg) => /^-[abd-z]*$/.test(arg));
   });
   if (/(?:^|[\s;&|(])(?:\.|source|[\w./-]*sh)\s+(?:-\w+\s+){0,9}<\(/.test(text)) return true;
-  if (SETS_COMMAND.test(text) && mentionsDeletion([text], "none")) return true;
+  if (SETS_COMMAND.test(text) && mentionsDeletion([text], { believed: "none", steps })) return true;
   if (!/[|<>]/.test(text)) return false;
   const isShown = commands.every(([program = ""]) => SHOWN.has(nameOf(program)) || isShell(program)) && !/\\[0-7xu]|\$/.test(text);
   if (bare.length > 0 && !isShown && (inputs.length === 0 || PIPED.test(text))) return true;
   const takes = commands.some(
     (words) => isShell(words[0]) || /^\.{1,2}\//.test(words[0] ?? "") || (runsAnother(words) && !NO_INPUT.has(nameOf(words[0]))),
   );
-  return takes && mentionsDeletion([text], believed);
+  return takes && mentionsDeletion([text], { believed, steps });
 }
 const PIPED = /\|&?\s*(?:(?:sudo|env|exec|command)\s+)?[\w./-]{0,40}sh(?=\s*(?:$|[\n;&|)<]|-))/;
 /** Variables whose values other programs run. */

@@ -1,20 +1,24 @@
 /** Deletions that are mentioned in code, or behind an option, of a program that runs other commands (rule PO13). PURE. */
 import { type Believed, countOf, DELETERS, MAX_DELETED, nameOf } from "./deleters.ts";
+import type { ReadingSteps } from "./reading-steps.ts";
 
-import { takesTooLong } from "./reading-steps.ts";
+interface Reading {
+  readonly believed: Believed;
+  readonly steps: ReadingSteps;
+}
 
 /** Tokens of a text that are looked at, and how many of them may name a program that deletes. */
 const MAX_TOKENS = 20_000;
 const MAX_MENTIONS = 200;
 
 /** Whether a command is mentioned anywhere that deletes many files: in code, or behind an option. */
-export function mentionsDeletion(words: readonly string[], believed: Believed): boolean {
+export function mentionsDeletion(words: readonly string[], reading: Reading): boolean {
   const text = words.join(" ");
   // Any quote or backslash may be a spelling of a shell in there.
   const bare = text.replaceAll(/["'\\]/g, "");
-  return isMentioned(text, nameOf(words[0]), believed) || (bare !== text && isMentioned(bare, nameOf(words[0]), believed));
+  return isMentioned(text, nameOf(words[0]), reading) || (bare !== text && isMentioned(bare, nameOf(words[0]), reading));
 }
-function isMentioned(text: string, program: string, believed: Believed): boolean {
+function isMentioned(text: string, program: string, reading: Reading): boolean {
   if (removesFolders(text)) return true;
   const tokens = text.split(/[\s"'`(){}[\];,|&!=<>\\]+/).filter((token) => token !== "");
   if (tokens.length > MAX_TOKENS) return true;
@@ -25,8 +29,8 @@ function isMentioned(text: string, program: string, believed: Believed): boolean
     const bare = token.replace(/^-[A-Za-z](?=[a-z])|^[\d,$]+e(?=[a-z])/, "");
     if (!DELETERS.has(nameOf(bare))) return false;
     if ((isList && nameOf(bare) === "rm") || ++seen > MAX_MENTIONS) return true;
-    if (takesTooLong((tokens.length - at) / 16)) return true;
-    const count = countOf([bare, ...tokens.slice(at + 1)], believed);
+    if (reading.steps.takesTooLong((tokens.length - at) / 16)) return true;
+    const count = countOf([bare, ...tokens.slice(at + 1)], reading.believed);
     return count === "many" || count > MAX_DELETED;
   });
 }
