@@ -169,6 +169,6 @@ it("[PO13] the limits are exact: files of a command, words of one that runs anot
   assert.deepEqual([deletesMany(named(MAX_DELETED)), deletesMany(named(MAX_DELETED + 1)), deletesMany(["rm", "*"])], [false, true, true]);
   const words = (count: number): string => `sudo ${"a ".repeat(count - 1)}`;
   assert.deepEqual([deletionOf(words(2_000)), deletionOf(words(2_001))], ["few", "many"]);
-  assert.deepEqual([deletionOf("true", 4), deletionOf("true", 5)], ["few", "many"]);
-  assert.deepEqual([deletionOf("sh -c 'true x'", 3), deletionOf("sh -c 'true x'", 4)], ["few", "many"]);
+  const nested = (depth: number): string => (depth === 0 ? "true x" : `sh -c '${nested(depth - 1).replaceAll("'", "'\\''")}'`);
+  assert.deepEqual([deletionOf(nested(2)), deletionOf(nested(4)), deletionOf(nested(5))], ["few", "few", "many"]);
 });
