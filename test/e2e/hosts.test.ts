@@ -3,7 +3,7 @@
  * node has bubblewrap, which can let single hosts through; the other one has Landlock alone, which can't.
  */
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { delimiter, join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -154,6 +154,38 @@ describe("hosts for commands in the sandbox", () => {
     await machine.ok("approval", "allow", leaves.code);
     await ended(OTHER);
     assert.equal(readFileSync(locked.file("reached.txt"), "utf8"), "reached");
+  });
+
+  it("[SB12] a node that had bubblewrap does not start with Landlock before its owner accepts that, nor with a record that can't be read", async (t) => {
+    if (shown.tier !== "bubblewrap") return t.skip("this machine has no bubblewrap");
+    const run = await machine.gsv(["node", "sandbox", "--json", "--workspace", node.workspace], { env: plain });
+    if ((JSON.parse(run.stdout) as Shown).tier !== "landlock") return t.skip("this machine has no Landlock");
+    const config = join(machine.folder, "weaker config");
+    mkdirSync(config, { mode: 0o700 });
+    const home = { GSV_CONFIG_DIR: config, GSV_URL: machine.url, GSV_TOKEN: machine.token };
+    const start = (env: Readonly<Record<string, string>>) => machine.node("weaker", undefined, { ...home, ...env });
+    const refused = async (): Promise<string> => {
+      const workspace = join(machine.folder, "weaker");
+      const { code, stderr } = await machine.gsv(["node", "--id", "weaker", "--workspace", workspace], { env: { ...home, ...plain } });
+      assert.equal(code, 2, stderr);
+      return stderr;
+    };
+    await (await start({})).kill("SIGTERM");
+    const weaker = await refused();
+    assert.match(weaker, /the last start of this node had the tier bubblewrap, but this machine has only landlock now, which is weaker/);
+    assert.match(weaker, /To accept landlock, write `tier = "landlock"` into node\.toml/);
+
+    writeFileSync(join(config, "node.toml"), 'tier = "landlock"\n', { mode: 0o600 });
+    const accepted = await start(plain);
+    assert.match(accepted.output, /landlock/);
+    await accepted.kill("SIGTERM");
+
+    const record = join(machine.home, "node", "weaker", "sandbox.json");
+    assert.equal((JSON.parse(readFileSync(record, "utf8")) as { tier: string }).tier, "landlock");
+    writeFileSync(record, "{", { mode: 0o600 });
+    assert.match(await refused(), /sandbox\.json, which says what the last start of this node had, can't be read: .*\. Remove it, to start/);
+    rmSync(record);
+    await (await start(plain)).kill("SIGTERM");
   });
 
   it("[SB12] [SB14] a node does not start with workspace+net where no tier lets single hosts through", async () => {
