@@ -41,4 +41,12 @@ const REMOVES_FOLDERS =
 const REMOVES_WITH_OPTION =
   /\brm(?:dir)?(?:Sync\b|\s{0,9}\(|`?\s{0,9}[\]}:]|\?\.|\.(?:call|apply|bind)\b)|\bDeno\b[^;]{0,20}\bremove|\bremove(?:Sync)?\b[^;]{0,20}\bDeno/;
 const IS_RECURSIVE = /\brecursive\b|\\(?:x|u)/;
-const removesFolders = (text: string): boolean => REMOVES_FOLDERS.test(text) || (REMOVES_WITH_OPTION.test(text) && IS_RECURSIVE.test(text));
+/** Of several languages: what a folder holds, or a list that comes from elsewhere, and a function that deletes one file. */
+const LISTS =
+  /\b(?:walk|fwalk|scandir|listdir|r?glob|iterdir|readdir(?:Sync)?|opendir|DirectoryIterator|WalkDir|read_dir|each_child|children|entries|stdin)\b|\bDir\s{0,9}[.[]|\bFind\b/i;
+const REMOVES_FILE =
+  /\b(?:unlink(?:Sync)?|rmSync|remove_file|rm_f)\b|\b(?:os|File|Files|Deno|pathname|fs)\s{0,9}\.\s{0,9}(?:remove(?:Sync)?|delete|unlink|rm)\b|\bos\s{0,9}\.\s{0,9}Remove\b/;
+const removesFolders = (text: string): boolean =>
+  REMOVES_FOLDERS.test(text) ||
+  (REMOVES_WITH_OPTION.test(text) && IS_RECURSIVE.test(text)) ||
+  (REMOVES_FILE.test(text) && LISTS.test(text));

@@ -15,9 +15,10 @@ export function movesAway(text: string, rough: Commands): boolean {
   if (MEMORY.test(plain)) return true;
   if (!MAY_NAME_TEMPORARY.test(plain.replaceAll(OUTPUT, " "))) return false;
   const home = /\bHOME=/.test(plain) ? "$HOME" : "/~";
-  const isThere = GOES_TO_TEMPORARY.test(plain);
   // Those hold a folder that mktemp has made.
   const made = new Set([...plain.matchAll(/\b([A-Za-z_]\w{0,40})=made\b/g)].map(([, name = ""]) => name));
+  const mayBeMade = new Set([...plain.matchAll(SET_TO_TEMPORARY)].map(([, name = ""]) => name));
+  const isThere = GOES_TO_TEMPORARY.test(plain) || [...plain.matchAll(GOES_TO_NAMED)].some(([, name = ""]) => mayBeMade.has(name));
   const isOut = (word: string): boolean => !isTemporary(word, "all") && !made.has(/^\$\{?(\w+)/.exec(word)?.[1] ?? "");
   return moves.some(({ operands, before }) => {
     // They come from elsewhere, as in `xargs mv`.
@@ -35,8 +36,10 @@ const MAY_NAME_TEMPORARY = /(?<!\.)tmp\b|TMPDIR|mktemp|=made\b|\$UNKNOWN|\/[^\s/
 /** The path of a temporary folder, or of one that may be. */
 const TO_TEMPORARY =
   /^(?:\/(?:private\/)?(?:var\/)?(?:tmp|[^/]{0,20}[*?[{].*)(?:\/|$)|(?:\.\.\/)+(?:private\/)?(?:var\/)?tmp(?:\/|$)|\/proc\/|[$`]|~[+-])/i;
-const FOLDER = String.raw`(?:(?:\/private)?\/+(?:var\/+)?tmp\b|\$\{?(?:TMPDIR|UNKNOWN))`;
+const FOLDER = String.raw`(?:(?:\/private)?\/+(?:var\/+)?tmp\b|\$\{?(?:TMPDIR|UNKNOWN)|(?:\$\(|\x60)\s{0,9}mktemp\b)`;
 const GOES_TO_TEMPORARY = new RegExp(String.raw`\b(?:cd|pushd|chdir)\s+(?:-[A-Za-z-]{1,20}\s+){0,9}${FOLDER}`, "i");
+const SET_TO_TEMPORARY = new RegExp(String.raw`\b([A-Za-z_]\w{0,40})=(?:made\b|${FOLDER})`, "g");
+const GOES_TO_NAMED = /\b(?:cd|pushd|chdir)\s+(?:-[A-Za-z-]{1,20}\s+){0,9}\$\{?([A-Za-z_]\w{0,40})/g;
 const STARTS_IN_TEMPORARY = new RegExp(String.raw`(?:-C|--chdir[= ])\s*${FOLDER}`, "i");
 interface Move {
   /** The target last. */
