@@ -12,7 +12,8 @@ import { commandOf, covers, type GrantContext, grantRule, grantsOf, offerOf, onl
 import { isOutside } from "./hosts.ts";
 import { isForeign, isUnsure, type Taint } from "../ports/taint.ts";
 import { guardedWhy, heardText, isNotSpared, matrixWhy } from "./matrix.ts";
-import { classOf, type JobsMade, memoryChange, modeVerdict, remembersForLong } from "./modes.ts";
+import { classOf, memoryChange, remembersForLong } from "./call-class.ts";
+import { type JobsMade, modeVerdict } from "./modes.ts";
 import { once } from "./once.ts";
 import { namesGit } from "./programs.ts";
 import type { RegexEngine } from "./regex.ts";

@@ -9,7 +9,7 @@ import type { PolicyCall } from "../ports/policy.ts";
 import { isForeign, type Taint } from "../ports/taint.ts";
 import { deletesMany, deletionOf } from "./deletions.ts";
 import { askedHosts, HOSTS, isOutside, LEAVES } from "./hosts.ts";
-import { classOf, TRANSFER } from "./modes.ts";
+import { classOf, TRANSFER } from "./call-class.ts";
 import { isGrantableFolder, isGrantablePath, normalPath } from "./paths.ts";
 import { isPlain, sends, subcommandOf, unconfinedGrant } from "./programs.ts";
 import { COMMAND, isShell } from "./rules.ts";

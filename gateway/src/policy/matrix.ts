@@ -6,7 +6,9 @@ import type { PolicyClass } from "../../../protocol/gen/types.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { isForeign, isUnsure, type Taint, taintText } from "../ports/taint.ts";
 import { askedHosts } from "./hosts.ts";
-import { controlText, egressText, isContained, isOfJobs, mayReachHosts } from "./modes.ts";
+import { isOfJobs } from "./call-class.ts";
+import { isContained, mayReachHosts } from "./contained.ts";
+import { controlText, egressText } from "./modes.ts";
 import { isOrdinaryInside } from "./paths.ts";
 
 export interface MatrixContext {

@@ -7,7 +7,7 @@ import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import { isAllowed } from "../agents/definition.ts";
 import { type Binding, bindingText, canonicalJson, sameCallText } from "../calls/approval.ts";
 import { DEFAULT_MODE } from "../policy/decide.ts";
-import { makesJob } from "../policy/modes.ts";
+import { makesJob } from "../policy/call-class.ts";
 import { unifiedDiff } from "../calls/diff.ts";
 import { shownText } from "../calls/shown-call.ts";
 import { grantsOf } from "../policy/grants.ts";

@@ -1,0 +1,40 @@
+/** Whether what a program can do is contained: by a sandbox, or because it only reads (rules PO7, TA5). PURE. */
+import type { PolicyCall } from "../ports/policy.ts";
+import { isHarmless } from "./harmless.ts";
+import { askedHosts, isReadOnly, isWithHosts, LEAVES } from "./hosts.ts";
+import { COMMAND } from "./rules.ts";
+
+/** The tools that a machine's sandbox is about; another tool that runs programs may run them anywhere. */
+const CONFINED: ReadonlySet<string> = new Set(["Bash", "Process"]);
+export const isContained = (call: PolicyCall): boolean => uncontainedWhy(call) === undefined;
+/**
+ * A program in a sandbox that lets each command reach the hosts that its machine lists. To whom it belongs is no matter: what a misled
+ * run reads could be sent there (rule TA5).
+ */
+export function mayReachHosts({ args, sandbox, tool }: PolicyCall): boolean {
+  if (sandbox !== "workspace+net" || Object.hasOwn(args, LEAVES)) return false;
+  if (tool === "Process") return args["action"] !== "kill";
+  const command = Object.hasOwn(args, COMMAND) ? args[COMMAND] : undefined;
+  return tool === "Bash" && !(typeof command === "string" && isHarmless(command));
+}
+/** Where a call does what it does, as the owner names it. */
+export const placeOf = ({ target }: PolicyCall): string => (target.kind === "node" ? target.nodeId : "the gateway");
+
+/** Why a program needs a word: it leaves the sandbox, or has none. Undefined: it stays inside, or can do no harm. */
+export function uncontainedWhy(call: PolicyCall): string | undefined {
+  const { args, sandbox, tool } = call;
+  const hosts = tool === "Bash" ? askedHosts(args, sandbox) : undefined;
+  if (hosts !== undefined) return `It runs a program on ${placeOf(call)} in the sandbox, with access to ${hosts.join(", ")}.`;
+  if (tool === "Process" && isWithHosts(args)) return `It gives input to a program on ${placeOf(call)} that may reach hosts.`;
+  const hasSandbox = sandbox !== undefined && sandbox !== "off";
+  if (tool === "Bash" && isReadOnly(args) && hasSandbox) return undefined;
+  if (Object.hasOwn(args, LEAVES))
+    return `It ${tool === "Process" ? "gives input to" : "runs"} a program on ${placeOf(call)} outside the sandbox.`;
+  if (hasSandbox && !CONFINED.has(tool)) return `It runs a program on ${placeOf(call)} outside the sandbox.`;
+  if (hasSandbox) return undefined;
+  const command = Object.hasOwn(args, COMMAND) ? args[COMMAND] : undefined;
+  if (tool === "Bash" && typeof command === "string" && isHarmless(command)) return undefined;
+  // To end a command that the agent has started undoes nothing else.
+  if (tool === "Process" && args["action"] === "kill") return undefined;
+  return `It runs a program on ${placeOf(call)}, which has no sandbox.`;
+}
