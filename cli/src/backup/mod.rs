@@ -1,8 +1,8 @@
 //! Backups of the state of a gateway on this machine (rules BK1 to BK21, gateway/spec/backup.md): one encrypted file with a copy of all
 //! that a kill of the gateway at one moment would leave on disk.
 //!
-//! `snapshot` copies the state, `archive` writes and reads the file through `seal`, `restore` puts a state in place. `schedule` decides when
-//! the next scheduled backup is due, `scheduled` makes it. Nothing here asks the gateway for anything, and nothing prints.
+//! `snapshot` copies the state, `archive` writes and reads the file through `seal`, `restore` puts a state in place. `schedule` is the setting of
+//! scheduled backups, `record` decides when the next one is due, `scheduled` makes it. Nothing here asks the gateway for anything, and nothing prints.
 
 pub mod archive;
 pub mod content;
@@ -10,6 +10,7 @@ pub mod databases;
 pub mod make;
 pub mod manifest;
 pub mod place;
+pub mod record;
 pub mod restore;
 pub mod schedule;
 pub mod scheduled;

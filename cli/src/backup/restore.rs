@@ -298,7 +298,8 @@ fn copy_tree(from: &Path, to: &Path, depth: usize) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::backup::make;
-    use crate::backup::schedule::{self, Kept, Record, Schedule};
+    use crate::backup::record::{Kept, Record};
+    use crate::backup::schedule::{self, Schedule};
     use std::os::unix::fs::PermissionsExt;
 
     const PASSPHRASE: &str = "five words of a passphrase";

@@ -1,7 +1,6 @@
-//! The schedule of backups (rules BK14 to BK20): the setting, what is known of the backups that it has made, and when the next one is due.
-//! The decisions are pure: the current time is an argument.
+//! The schedule of backups (rules BK14 to BK20): the setting, and the files that belong to it.
 //!
-//! Both files are in the folder `backups` of the state folder, which no backup contains and which a restore carries over.
+//! The setting and the record ([`super::record`]) are in the folder `backups` of the state folder, which no backup contains and which a restore carries over.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,26 +9,20 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::embedded::layout::Layout;
-use crate::embedded::lock;
 use crate::embedded::sealing_key::{self, SealingKeys};
 use crate::exit::{Failure, OrFail, Outcome};
-use crate::paths::{self, shell};
+use crate::paths;
 use crate::private_file;
 use crate::units::{duration, millis};
 
 /// Of the sealing key that the passphrase is sealed with.
 const PURPOSE: &str = "passphrase of scheduled backups";
-const HOUR_MS: u64 = 3_600_000;
-const DAY_MS: u64 = 24 * HOUR_MS;
+pub const HOUR_MS: u64 = 3_600_000;
+pub const DAY_MS: u64 = 24 * HOUR_MS;
 pub const SHORTEST_MS: u64 = HOUR_MS;
 const LONGEST_MS: u64 = 366 * DAY_MS;
 /// A record of them fits the limit of a private file.
 pub const MOST_KEPT: u32 = 366;
-const MOST_RECORDED: usize = 400;
-/// After a backup whose process was killed, perhaps together with the machine.
-const AFTER_KILL_MS: u64 = 15 * 60_000;
-/// After the first failures; then after the last of these.
-const RETRY_MS: [u64; 5] = [60_000, 5 * 60_000, 15 * 60_000, HOUR_MS, 6 * HOUR_MS];
 const REPAIR: &str = "Set the schedule again: `gsv backup schedule --to FOLDER`.";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,65 +40,6 @@ pub struct Schedule {
     pub passphrase: String,
 }
 
-/// A backup that the schedule has made and not removed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Kept {
-    pub name: String,
-    pub began_at: u64,
-    pub ended_at: u64,
-    pub bytes: u64,
-}
-
-/// The attempts since the last success.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Trouble {
-    pub since: u64,
-    /// The last attempt. 0: the next one is due at once.
-    pub at: u64,
-    pub count: u32,
-    pub message: String,
-    pub next: String,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Record {
-    /// Of the schedule that it belongs to.
-    pub id: String,
-    /// The oldest first.
-    #[serde(default)]
-    pub kept: Vec<Kept>,
-    /// The backup under way, or one that was killed: it has its name if it was checked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub making: Option<Making>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<Trouble>,
-    /// What the gateway was not told yet, or did not answer. It survives the process that has seen it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub untold: Option<Untold>,
-    /// Why an older backup could not be removed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub not_removed: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Making {
-    pub name: String,
-    pub began_at: u64,
-}
-
-/// For the owner's notification, which `since` names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Untold {
-    pub since: u64,
-    /// A backup was made: the notification ends.
-    pub over: bool,
-}
-
 pub fn folder(layout: &Layout) -> PathBuf {
     layout.home.join("backups")
 }
@@ -114,7 +48,7 @@ fn setting(layout: &Layout) -> PathBuf {
     folder(layout).join("schedule.json")
 }
 
-fn record_file(layout: &Layout) -> PathBuf {
+pub fn record_file(layout: &Layout) -> PathBuf {
     folder(layout).join("record.json")
 }
 
@@ -123,7 +57,7 @@ pub fn lock(layout: &Layout) -> PathBuf {
     folder(layout).join("lock")
 }
 
-fn write(path: &Path, value: &impl Serialize) -> Outcome {
+pub fn write(path: &Path, value: &impl Serialize) -> Outcome {
     private_file::write(path, serde_json::to_string(value).unwrap_or_default())
 }
 
@@ -203,154 +137,13 @@ pub fn parse_interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-impl Record {
-    /// A record of another schedule, or a damaged one, counts as none: its backups are not removed any more.
-    pub fn read(layout: &Layout, schedule: &Schedule) -> Self {
-        private_file::read_json(&record_file(layout), "")
-            .ok()
-            .flatten()
-            .filter(|record: &Self| record.id == schedule.id)
-            .unwrap_or_else(|| Self {
-                id: schedule.id.clone(),
-                ..Self::default()
-            })
-    }
-
-    pub fn write(&self, layout: &Layout) -> Outcome {
-        write(&record_file(layout), self)
-    }
-
-    pub fn last(&self) -> Option<&Kept> {
-        self.kept.last()
-    }
-
-    pub fn failed(&mut self, failure: &Failure, now: u64) {
-        // A notification whose end was not told goes on, so that it does not stay open beside a new one.
-        let open = self.untold.map_or(now, |untold| untold.since);
-        let (since, count) = self
-            .trouble
-            .as_ref()
-            .map_or((open, 0), |before| (before.since, before.count));
-        self.making = None;
-        self.untold = Some(Untold { since, over: false });
-        self.trouble = Some(Trouble {
-            since,
-            at: now,
-            count: count.saturating_add(1),
-            message: failure.message.clone(),
-            next: failure.next.clone(),
-        });
-    }
-
-    /// Whether the process of the last backup was killed: it ends its entry before it gives up the lock. A backup that begins or ends
-    /// meanwhile does not count, as then the entry is another one.
-    pub fn was_killed(&self, layout: &Layout, schedule: &Schedule) -> bool {
-        self.making.is_some() && !lock::is_held(&lock(layout)) && Self::read(layout, schedule).making == self.making
-    }
-
-    /// The person has done something about it.
-    pub fn try_again(&mut self) -> bool {
-        self.trouble
-            .as_mut()
-            .is_some_and(|trouble| std::mem::take(&mut trouble.at) > 0)
-    }
-
-    pub fn succeeded(&mut self, kept: Kept) {
-        self.making = None;
-        if let Some(trouble) = self.trouble.take() {
-            self.untold = Some(Untold {
-                since: trouble.since,
-                over: true,
-            });
-        }
-        self.kept.push(kept);
-        // Where none can be removed, the oldest are no longer this schedule's.
-        let over = self.kept.len().saturating_sub(MOST_RECORDED);
-        self.kept.drain(..over);
-    }
-
-    /// Those that `keep` newer ones make superfluous, the oldest first.
-    pub fn superfluous(&self, keep: u32) -> &[Kept] {
-        let keep = usize::try_from(keep).unwrap_or(usize::MAX).max(1);
-        &self.kept[..self.kept.len().saturating_sub(keep)]
-    }
-}
-
-/// How long after a failure the next attempt is made; `count` of them have failed in a row.
-pub fn retry_ms(count: u32, every_ms: u64) -> u64 {
-    let at = usize::try_from(count.saturating_sub(1))
-        .unwrap_or(usize::MAX)
-        .min(RETRY_MS.len() - 1);
-    RETRY_MS[at].min(every_ms)
-}
-
-/// When the next backup begins, by the machine's clock. A time in the past: now.
-pub fn due_at(schedule: &Schedule, record: &Record, now: u64) -> u64 {
-    let every = schedule.every_ms;
-    let least = record
-        .making
-        .as_ref()
-        .map_or(0, |killed| killed.began_at.saturating_add(AFTER_KILL_MS));
-    // A clock that was set back must not hold a backup for longer than the interval.
-    let bounded = |due: u64| if due > now.saturating_add(every) { now } else { due };
-    if let Some(trouble) = &record.trouble {
-        return bounded(trouble.at.saturating_add(retry_ms(trouble.count, every)).max(least));
-    }
-    match record.last() {
-        None => bounded(now.max(least)),
-        Some(made) => {
-            let due = made.began_at.saturating_add(every);
-            bounded(due.max(made.ended_at.saturating_add(every / 2)).max(least))
-        }
-    }
-}
-
-/// Of a backup whose process was killed.
-pub fn killed() -> Failure {
-    Failure::failed(
-        "The last one was ended before it was complete, by a kill or a loss of power.",
-        "Look at the gateway's log, and at the memory of this machine.",
-    )
-}
-
-/// What is wrong, and what to do: for `gsv status` and `gsv doctor`. `was_killed`: see `Record::was_killed`.
-pub fn problems(schedule: &Schedule, record: &Record, now: u64, was_killed: bool) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    let last = record.last().map_or(schedule.since, |last| last.began_at);
-    if was_killed {
-        let killed = killed();
-        found.push((format!("The scheduled backup failed: {}", killed.message), killed.next));
-    } else if let Some(trouble) = &record.trouble {
-        found.push((
-            format!("The scheduled backup failed: {}", trouble.message),
-            trouble.next.clone(),
-        ));
-    } else if now.saturating_sub(last) > schedule.every_ms.saturating_mul(2) {
-        found.push((
-            format!(
-                "No scheduled backup was made for {}, although one is due every {}.",
-                duration(now.saturating_sub(last)),
-                schedule.interval()
-            ),
-            "Look at the gateway's log, and check that it runs: `gsv status`.".to_owned(),
-        ));
-    }
-    if let Some(why) = &record.not_removed {
-        found.push((
-            format!("A scheduled backup is made, but an older one could not be removed: {why}"),
-            format!("Check the permissions of {}.", shell(&schedule.folder)),
-        ));
-    }
-    found
-}
-
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
-    const NOW: u64 = 1_000 * DAY_MS;
+    pub const NOW: u64 = 1_000 * DAY_MS;
 
-    fn schedule(every_ms: u64) -> Schedule {
+    pub fn schedule(every_ms: u64) -> Schedule {
         Schedule {
             id: "k3".into(),
             folder: "/backups".into(),
@@ -360,198 +153,6 @@ mod tests {
             since: NOW,
             passphrase: String::new(),
         }
-    }
-
-    fn kept(began_at: u64, took: u64) -> Kept {
-        Kept {
-            name: format!("b{began_at}"),
-            began_at,
-            ended_at: began_at + took,
-            bytes: 1,
-        }
-    }
-
-    fn made(began_at: u64, took: u64) -> Record {
-        Record {
-            kept: vec![kept(began_at, took)],
-            ..Record::default()
-        }
-    }
-
-    #[test]
-    fn bk14_the_first_backup_is_due_at_once_and_the_next_one_interval_after_its_beginning() {
-        let day = schedule(DAY_MS);
-        assert_eq!(due_at(&day, &Record::default(), NOW), NOW);
-        assert_eq!(due_at(&day, &made(NOW, 5_000), NOW + 5_000), NOW + DAY_MS);
-        // The machine was off for a week: due now, once.
-        let back = NOW + 7 * DAY_MS;
-        assert!(due_at(&day, &made(NOW, 5_000), back) <= back);
-        assert_eq!(due_at(&day, &made(back, 5_000), back + 5_000), back + DAY_MS);
-    }
-
-    #[test]
-    fn bk14_a_backup_that_takes_longer_than_the_interval_is_not_followed_by_another_at_once() {
-        let hour = schedule(HOUR_MS);
-        let ended = NOW + 3 * HOUR_MS;
-        assert_eq!(due_at(&hour, &made(NOW, 3 * HOUR_MS), ended), ended + HOUR_MS / 2);
-    }
-
-    #[test]
-    fn bk18_after_a_backup_that_was_killed_the_next_one_waits() {
-        let killed = Some(Making {
-            name: "b".into(),
-            began_at: NOW,
-        });
-        let mut record = Record {
-            making: killed,
-            ..made(NOW - 2 * DAY_MS, 1)
-        };
-        let day = schedule(DAY_MS);
-        assert_eq!(due_at(&day, &record, NOW + 1), NOW + 15 * 60_000);
-        record.kept.clear();
-        assert_eq!(due_at(&day, &record, NOW + 1), NOW + 15 * 60_000);
-    }
-
-    #[test]
-    fn bk14_a_clock_that_was_set_back_delays_a_backup_by_no_more_than_an_interval() {
-        let day = schedule(DAY_MS);
-        assert_eq!(due_at(&day, &made(NOW + 3_000 * DAY_MS, 1), NOW), NOW);
-        assert_eq!(due_at(&day, &made(NOW + HOUR_MS / 100, 1), NOW), NOW);
-        let mut failed = Record::default();
-        failed.failed(&Failure::failed("x", ""), NOW + 3_000 * DAY_MS);
-        assert_eq!(due_at(&day, &failed, NOW), NOW);
-    }
-
-    #[test]
-    fn bk18_failures_are_tried_again_less_and_less_often_and_never_later_than_the_interval() {
-        let mut record = made(NOW - DAY_MS, 1);
-        let day = schedule(DAY_MS);
-        let mut at = NOW;
-        let mut waits = Vec::new();
-        for _ in 0..7 {
-            record.failed(&Failure::failed("The disk is full.", "Free some space."), at);
-            let due = due_at(&day, &record, at);
-            waits.push((due - at) / 60_000);
-            at = due;
-        }
-        assert_eq!(waits, [1, 5, 15, 60, 360, 360, 360]);
-        assert_eq!(
-            record.trouble.as_ref().map(|trouble| (trouble.since, trouble.count)),
-            Some((NOW, 7))
-        );
-        assert_eq!(retry_ms(7, HOUR_MS), HOUR_MS);
-        assert!(record.try_again() && due_at(&day, &record, at) <= at);
-        record.succeeded(kept(at, 1));
-        assert_eq!(
-            (record.trouble.is_none(), due_at(&day, &record, at)),
-            (true, at + DAY_MS)
-        );
-    }
-
-    #[test]
-    fn bk17_only_backups_beyond_the_kept_ones_are_superfluous_and_the_newest_never_is() {
-        let record = Record {
-            kept: (1..=5).map(|at| kept(at, 1)).collect(),
-            ..Record::default()
-        };
-        let names = |keep| {
-            record
-                .superfluous(keep)
-                .iter()
-                .map(|kept| kept.name.as_str())
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(names(3), ["b1", "b2"]);
-        assert_eq!(names(5), Vec::<&str>::new());
-        assert_eq!(names(0), ["b1", "b2", "b3", "b4"]);
-        assert!(Record::default().superfluous(1).is_empty());
-    }
-
-    #[test]
-    fn bk18_a_failure_and_a_backup_that_is_overdue_are_problems() {
-        let day = schedule(DAY_MS);
-        assert!(problems(&day, &Record::default(), NOW + DAY_MS, false).is_empty());
-        let overdue = problems(&day, &made(NOW, 1), NOW + 3 * DAY_MS, false);
-        assert!(
-            overdue[0].0.contains("for 3 d, although one is due every day"),
-            "{overdue:?}"
-        );
-        let mut failed = made(NOW, 1);
-        failed.failed(&Failure::failed("The disk is full.", "Free some space."), NOW);
-        failed.not_removed = Some("permission denied.".into());
-        let found = problems(&day, &failed, NOW + 3 * DAY_MS, false);
-        assert_eq!(found.len(), 2);
-        assert_eq!(
-            found[0],
-            (
-                "The scheduled backup failed: The disk is full.".to_owned(),
-                "Free some space.".to_owned()
-            )
-        );
-    }
-
-    #[test]
-    fn bk18_what_the_owner_was_not_told_stays_known_and_one_notification_goes_on_until_its_end_is_told() {
-        let failure = Failure::failed("The disk is full.", "Free some space.");
-        let mut record = Record::default();
-        record.failed(&failure, NOW);
-        record.failed(&failure, NOW + 1);
-        assert_eq!(
-            record.untold,
-            Some(Untold {
-                since: NOW,
-                over: false
-            })
-        );
-        record.succeeded(kept(NOW + 2, 1));
-        let over = Some(Untold { since: NOW, over: true });
-        assert_eq!(record.untold, over);
-        // A further success changes nothing about it, and the next failure is told in the notification that is still open.
-        record.succeeded(kept(NOW + 3, 1));
-        assert_eq!(record.untold, over);
-        record.failed(&failure, NOW + 4);
-        assert_eq!(record.trouble.as_ref().map(|trouble| trouble.since), Some(NOW));
-        record.succeeded(kept(NOW + 5, 1));
-        record.untold = None;
-        record.succeeded(kept(NOW + 6, 1));
-        assert_eq!(record.untold, None);
-        record.failed(&failure, NOW + 7);
-        assert_eq!(
-            record.untold,
-            Some(Untold {
-                since: NOW + 7,
-                over: false
-            })
-        );
-    }
-
-    #[test]
-    fn bk18_a_killed_backup_is_a_problem_before_the_next_attempt_and_one_under_way_is_not() {
-        let home = tempfile::tempdir().unwrap();
-        let layout = Layout {
-            home: home.path().to_owned(),
-        };
-        let day = schedule(DAY_MS);
-        day.write(&layout).unwrap();
-        let mut record = Record {
-            making: Some(Making {
-                name: "b".into(),
-                began_at: NOW,
-            }),
-            ..Record::read(&layout, &day)
-        };
-        record.write(&layout).unwrap();
-        let held = lock::Lock::try_take(&lock(&layout)).unwrap().unwrap();
-        assert!(!record.was_killed(&layout, &day));
-        drop(held);
-        assert!(record.was_killed(&layout, &day));
-        let found = problems(&day, &record, NOW, true);
-        assert!(found[0].0.contains("a kill") && found[0].1.contains("log"), "{found:?}");
-        // It has ended since the record was read.
-        let before = record.clone();
-        record.succeeded(kept(NOW, 1));
-        record.write(&layout).unwrap();
-        assert!(!before.was_killed(&layout, &day) && !record.was_killed(&layout, &day));
     }
 
     #[test]
@@ -571,53 +172,5 @@ mod tests {
             [HOUR_MS, DAY_MS, 7 * DAY_MS, 2 * DAY_MS].map(|ms| schedule(ms).interval()),
             ["hour", "day", "week", "2 d"]
         );
-    }
-
-    #[test]
-    fn bk17_the_record_of_all_backups_can_be_read_again() {
-        let home = tempfile::tempdir().unwrap();
-        let layout = Layout {
-            home: home.path().to_owned(),
-        };
-        let day = schedule(DAY_MS);
-        day.write(&layout).unwrap();
-        let mut record = Record::read(&layout, &day);
-        for at in 0..1_000 {
-            record.succeeded(Kept {
-                name: "n".repeat(70),
-                bytes: 1 << 40,
-                ..kept(NOW + at, 1)
-            });
-        }
-        record.write(&layout).unwrap();
-        assert_eq!(Record::read(&layout, &day), record);
-        assert_eq!(record.last().map(|last| last.began_at), Some(NOW + 999));
-    }
-
-    #[test]
-    fn bk20_a_record_of_another_schedule_counts_as_none() {
-        let home = tempfile::tempdir().unwrap();
-        let layout = Layout {
-            home: home.path().to_owned(),
-        };
-        let (first, second) = (
-            schedule(DAY_MS),
-            Schedule {
-                id: "other".into(),
-                ..schedule(DAY_MS)
-            },
-        );
-        assert_eq!(Schedule::read(&layout).unwrap(), None);
-        first.write(&layout).unwrap();
-        assert_eq!(Schedule::read(&layout).unwrap().as_ref(), Some(&first));
-        let record = Record {
-            id: first.id.clone(),
-            ..made(NOW, 1)
-        };
-        record.write(&layout).unwrap();
-        assert_eq!(Record::read(&layout, &first), record);
-        assert!(Record::read(&layout, &second).kept.is_empty());
-        first.remove(&layout).unwrap();
-        assert_eq!(Schedule::read(&layout).unwrap(), None);
     }
 }

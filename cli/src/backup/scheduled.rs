@@ -8,7 +8,8 @@ use std::path::Path;
 use jiff::Zoned;
 
 use super::make;
-use super::schedule::{self, Kept, Making, Record, Schedule, killed};
+use super::record::{Kept, Making, Record, killed};
+use super::schedule::{self, Schedule};
 use super::scratch::free;
 use crate::embedded::layout::Layout;
 use crate::embedded::lock::Lock;

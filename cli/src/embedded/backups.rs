@@ -18,7 +18,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::layout::Layout;
 use super::process::Process;
 use super::worker::{SharedLog, copy_lines};
-use crate::backup::schedule::{self, Record, Schedule, due_at, retry_ms};
+use crate::backup::record::{Record, due_at, retry_ms};
+use crate::backup::schedule::{self, Schedule};
 use crate::exit::{OrFail, Outcome};
 use crate::units::now_ms;
 
