@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { asCallId, asRunId, asSessionKey, asToolName, type StoryCall } from "../../../../protocol/gen/types.ts";
+import type { RunEnd } from "../../ports/session.ts";
 import { reportOf } from "./report.ts";
 
 const call = (more: Partial<StoryCall>): StoryCall => ({ callId: asCallId("c"), tool: asToolName("lap__Bash"), outcome: "ok", ...more });
@@ -44,4 +45,28 @@ test("[RT2] a call whose command failed is `ok`, because it ran, and has the com
     ],
   );
   assert.equal("approvals" in report.metadata, false);
+});
+
+test("[RT2] what was not completed says why", () => {
+  const usage = { input: 1, output: 1, total: 2 };
+  const story = {
+    sessionKey: asSessionKey("agent:main:task:t"),
+    runId: asRunId("r"),
+    startedAt: 0,
+    end: "error",
+    usage,
+    left: 0,
+    steps: [],
+  } as const;
+  const ended = (end: RunEnd): unknown[] => {
+    const facts = { taskId: "t", agentId: "main", approvals: [], delegations: [], resultAccess: "none", story } as const;
+    const { status, summary, error } = reportOf({ ...facts, end });
+    return [status, summary, error?.reason, error?.message];
+  };
+  const away = "The model did not answer.";
+  assert.deepEqual(ended({ state: "error", error: away, reason: "model.timeout" }), ["failed", away, "model.timeout", away]);
+  assert.deepEqual(ended({ state: "error", error: away, reason: "budget.cost" }), ["budget_exceeded", away, "budget.cost", away]);
+  assert.deepEqual(ended({ state: "aborted", error: "" }), ["cancelled", "The run was stopped.", undefined, undefined]);
+  const gone = "The end of the run is not known: its conversation was removed.";
+  assert.deepEqual(ended({ state: "unknown" }), ["failed", gone, "internal", gone]);
 });

@@ -25,6 +25,15 @@ describe("[LM12] vectors from the table", () => {
     assert.deepEqual(pieces("CAFÉS, café"), [4, 6, 5, 4]);
     assert.deepEqual(pieces("\u0000 zzz 東京 \u200b"), []);
     assert.deepEqual(pieces("c".repeat(100_000)), []);
+    const letters = new Map([
+      ["c", 0],
+      ["##c", 1],
+    ]);
+    assert.deepEqual(
+      [64, 65].map((length) => piecesOf("c".repeat(length), letters).length),
+      [64, 0],
+      "a longer word is no word",
+    );
     assert.equal(piecesOf("cafe ".repeat(10_000), ids).length, 512);
   });
   test("have the length 1, and texts about the same are near", () => {

@@ -95,10 +95,12 @@ describe("[WB1] [WB2] a message that steers", () => {
     b.result(CALL, "done");
     assert.deepEqual([b.thinking().directives, b.thinking().alsoTo], [{ thinkLevel: "high" }, [anna("me")]]);
     b.reply("done");
-    const replies = b.state.outbox.flatMap((effect) => (effect.type === "Reply" ? [[effect.deliveryId, effect.route.peer.id]] : []));
+    const replies = b.state.outbox.flatMap((effect) =>
+      effect.type === "Reply" ? [[effect.id, effect.deliveryId, effect.route.peer.id]] : [],
+    );
     assert.deepEqual(replies, [
-      ["ref0000000/r1", "anna"],
-      ["ref0000000/r1.1", "me"],
+      ["reply/r1", "ref0000000/r1", "anna"],
+      ["reply/r1.1", "ref0000000/r1.1", "me"],
     ]);
   });
   test("a run of a client answers the platform that has steered it", () => {
