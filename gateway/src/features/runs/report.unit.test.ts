@@ -53,11 +53,11 @@ test("[RT2] what was not completed says why", () => {
     sessionKey: asSessionKey("agent:main:task:t"),
     runId: asRunId("r"),
     startedAt: 0,
-    end: "error",
+    end: "error" as const,
     usage,
     left: 0,
     steps: [],
-  } as const;
+  };
   const ended = (end: RunEnd): unknown[] => {
     const facts = { taskId: "t", agentId: "main", approvals: [], delegations: [], resultAccess: "none", story } as const;
     const { status, summary, error } = reportOf({ ...facts, end });
