@@ -131,15 +131,20 @@ export function commandOf(words: readonly string[], sandbox: SandboxProfile): Gr
 
 /**
  * Only programs that read and print, or make an empty file or folder, in the answer and in the call: nothing that was read can make them send
- * or run something. An option may (`find -exec`), and so may a program of the workspace with the same name.
+ * or run something. An option may (`find -exec`), and so may a program of the workspace with the same name. What leaves the sandbox of its
+ * machine reads what the sandbox hides, also through a link in the workspace.
  */
 export function onlyReads({ what }: GrantScope, { args }: PolicyCall): boolean {
-  if (what.kind !== "commands" || typeof args[COMMAND] !== "string") return false;
+  if (what.kind !== "commands" || typeof args[COMMAND] !== "string" || isOutside(args)) return false;
   const read = readShell(args[COMMAND]);
+  const reads = (words: readonly string[]): boolean => {
+    const possible = unconfinedGrant(words);
+    return what.sandbox === "off" ? possible === "any" : possible !== undefined && isPlain(words);
+  };
   return (
     what.commands.every(({ program, subcommand, words }) => words === undefined && isPlain(namedBy(program, subcommand))) &&
     read.kind === "plain" &&
-    read.commands.every(({ words }) => unconfinedGrant(words) === "any")
+    read.commands.every(({ words }) => reads(words))
   );
 }
 const namedBy = (program: string, subcommand: string | undefined): readonly string[] =>

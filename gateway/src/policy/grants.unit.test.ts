@@ -66,7 +66,7 @@ describe("[GR3] what a command can be granted as", () => {
     ["uniq a b", undefined],
     ["tree -o x", undefined],
     ["tree -a -o x", undefined],
-    ["tree -a x", [["tree", "-a", "x"]]],
+    ["tree -a x", undefined],
     ["xxd -r a b", undefined],
     ["yq -i .a x", undefined],
     ["sed 'w x' y", undefined],
@@ -105,12 +105,30 @@ describe("[GR3] what a command can be granted as", () => {
     ["dig -f x", undefined],
     ["dig example.org -k x", undefined],
     ["dig example.org", [["dig", "example.org"]]],
-    ["systemctl --user status x", [["systemctl", "--user", "status", "x"]]],
     ["systemctl start x", undefined],
     ["systemctl statusx", undefined],
     ["printf -v x y", undefined],
     ["/tmp/rm a", undefined],
-    ["chmod 600 a", [["chmod", "600", "a"]]],
+    ["chmod 600 a", undefined],
+    ["rm a", [["rm", "a"]]],
+    // A folder may be a link elsewhere the next time.
+    ["rm -rf build/2024", undefined],
+    ["rm -rf build/", undefined],
+    ["file -C -m m", undefined],
+    ["tree -R -L 1 -H .", undefined],
+    ["systemctl status x -H host", undefined],
+    ["systemctl --user status x --no-pager", [["systemctl", "--user", "status", "x", "--no-pager"]]],
+    ["journalctl --cursor-file=j/x", undefined],
+    ["journalctl --vacuum-size 1", undefined],
+    ["journalctl -u nginx -n 20 --no-pager", [["journalctl", "-u", "nginx", "-n", "20", "--no-pager"]]],
+    ["nslookup", undefined],
+    ["nslookup -", undefined],
+    // Other folders than the one that is shown.
+    ["cat /home/user/.ssh/id_rsa", [["cat", "/home/user/.ssh/id_rsa"]]],
+    ["cat ~/.ssh/id_rsa", undefined],
+    ["cat a ../b", [["cat", "a", "../b"]]],
+    ["grep -f/etc/shadow x", [["grep", "-f/etc/shadow", "x"]]],
+    ["ls --color=auto src/a", [["ls", undefined]]],
     ["python3 run.py", undefined],
     ["python3.12 run.py", undefined],
     ["Python3 run.py", undefined],
@@ -228,26 +246,26 @@ describe("[GR3] what a command can be granted as", () => {
   });
   test("a call outside the sandbox as one without a sandbox, with a rule that names that", () => {
     const out = (command: string, sandbox: SandboxProfile = "workspace") => ({ ...bash(command, { sandbox: "off" }), sandbox });
-    const push = scopeOf(out("chmod 600 push"), at("workspace"));
+    const push = scopeOf(out("rm -f push"), at("workspace"));
     assert.deepEqual(push?.what, {
       kind: "commands",
       sandbox: "off",
       folder: "",
-      commands: [{ program: "chmod", words: ["chmod", "600", "push"] }],
+      commands: [{ program: "rm", words: ["rm", "-f", "push"] }],
     });
     assert.equal(scopeOf(out("python x.py"), at("workspace")), undefined);
-    assert.deepEqual(offerOf(out("chmod 600 push"), at("workspace"))?.always?.when, [
-      { path: "command", op: "equals", value: ["chmod", "600", "push"] },
+    assert.deepEqual(offerOf(out("rm -f push"), at("workspace"))?.always?.when, [
+      { path: "command", op: "equals", value: ["rm", "-f", "push"] },
       { path: "sandbox", op: "equals", value: "off" },
     ]);
-    const inside = scopeOf(bash("chmod 600 push"), at("workspace"));
+    const inside = scopeOf(bash("rm -f push"), at("workspace"));
     assert.ok(push && inside && !covers(push, inside) && !covers(inside, push));
     for (const sandbox of ["workspace+net", "read-only", "OFF", 1])
-      assert.equal(scopeOf(bash("chmod 600 push", { sandbox }), at("workspace")), undefined, String(sandbox));
+      assert.equal(scopeOf(bash("rm -f push", { sandbox }), at("workspace")), undefined, String(sandbox));
     const granted = { grants: [{ id: "g1", scope: push as GrantScope, expiresAt: 1 }], agentId: "main", sandbox: "workspace" as const };
     const context = { policy: policyOf(undefined, engine), isOwners: true, unset: "auto" as const, granted };
-    assert.deepEqual(decide(out("chmod 600 push"), context), { verdict: "allow", rule: "grant:g1" });
-    assert.equal(decide(out("chmod 600 push --force"), context).verdict, "ask");
+    assert.deepEqual(decide(out("rm -f push"), context), { verdict: "allow", rule: "grant:g1" });
+    assert.equal(decide(out("rm -f push --force"), context).verdict, "ask");
   });
   test("[GR3] after text of others, programs that only read are still allowed in this conversation, and others ask", () => {
     const world = { label: "world", source: "the output of lap__Bash" } as const;
@@ -262,7 +280,7 @@ describe("[GR3] what a command can be granted as", () => {
       assert.equal(verdict(command, { sessionId: "s1" }), "allow", command);
       assert.equal(verdict(command, {}), "ask", command);
     }
-    for (const command of ["chmod 600 push", "rm a", "curl https://example.org", "ls && chmod 600 push"])
+    for (const command of ["rm -f push", "rm a", "curl https://example.org", "ls && rm -f push"])
       assert.equal(verdict(command, { sessionId: "s1" }), "ask", command);
   });
   test("[GR3] an answer for a program that reads does not hold after text of others for what an option of it starts, nor for its name elsewhere", () => {
@@ -283,6 +301,27 @@ describe("[GR3] what a command can be granted as", () => {
       ["ls", "./ls"],
     ] as const)
       assert.equal(after(asked, command), "ask", command);
+  });
+  test("[GR3] [TA5] an answer for a program that reads covers no other folder, and outside the sandbox of a machine it ends with text of others", () => {
+    const grants = (command: string, more: Record<string, unknown>, sandbox: SandboxProfile) => {
+      const scope = scopeOf(bash(command, more), at(sandbox));
+      assert.ok(scope);
+      return [{ id: "g1", scope, expiresAt: 1, sessionId: "s1" }];
+    };
+    const verdict = (command: string, sandbox: SandboxProfile, taint?: GrantContext["taint"]): string => {
+      const more = sandbox === "off" ? {} : { sandbox: "off" };
+      const granted = { grants: grants("cat README.md", more, sandbox), agentId: "main", sandbox };
+      const context = { policy: policyOf(undefined, engine), isOwners: true, unset: "auto" as const, taint, granted };
+      return decide({ ...bash(command, more), sandbox }, context).verdict;
+    };
+    const world = { label: "world", source: "a page" } as const;
+    for (const sandbox of ["off", "workspace"] as const) {
+      assert.equal(verdict("cat src/a.ts", sandbox), "allow");
+      for (const command of ["cat /home/user/.ssh/id_rsa", "cat ../a", "cat ~/.netrc"])
+        assert.equal(verdict(command, sandbox), "ask", command);
+    }
+    assert.equal(verdict("cat src/a.ts", "off", world), "allow");
+    assert.equal(verdict("cat src/a.ts", "workspace", world), "ask");
   });
   test("[GR3] outside a sandbox a program that names another one that runs code is allowed once only", () => {
     for (const command of ["dotenv git status", "tini -- make", "git.exe status", "heaptrack node a.js", "ctest", "coverage run a.py"])
@@ -314,11 +353,11 @@ describe("[GR3] what a command can be granted as", () => {
     assert.equal(scopeOf({ ...message, target: { kind: "node", nodeId: "lap" } }, at()), undefined);
   });
   test("at most eight commands and 2,048 characters", () => {
-    const line = (count: number): string => Array.from({ length: count }, (_, index) => `file a${index}`).join("; ");
+    const line = (count: number): string => Array.from({ length: count }, (_, index) => `rm a${index}`).join("; ");
     assert.equal((commands(line(8)) as readonly unknown[]).length, 8);
     assert.equal(commands(line(9)), undefined);
     // The same command again is one command.
-    assert.equal((commands(`${line(8)}; file a0`) as readonly unknown[]).length, 8);
+    assert.equal((commands(`${line(8)}; rm a0`) as readonly unknown[]).length, 8);
     const to = (length: number) => scopeOf(native("gsv__Message", { to: "x".repeat(length) }), at());
     const room = 2_048 - JSON.stringify(to(1)).length + 1;
     assert.ok(to(room) && to(room + 1) === undefined);
@@ -445,7 +484,7 @@ test("[GR4] nothing is offered and no grant counts in another person's session",
 });
 
 describe("[GR2] a grant covers nothing else", () => {
-  const program = fc.constantFrom("git", "ls", "python3", "rm", "npm", "curl", "chmod");
+  const program = fc.constantFrom("git", "ls", "python3", "rm", "npm", "curl", "date");
   const argument = fc.constantFrom("push", "log", "-f", "run.py", "--all", "x.org", "build");
   const call = fc.record({
     words: fc.tuple(program, fc.array(argument, { maxLength: 3 })).map(([name, args]) => [name, ...args]),
@@ -522,46 +561,46 @@ describe("decide", () => {
     const grants = [grant(bash("du"))];
     assert.deepEqual(decided(bash("du -s"), grants), { verdict: "allow", rule: "grant:g1" });
     assert.equal(decided(bash("df"), grants).verdict, "ask");
-    assert.equal(decided(bash("chmod 600 pull"), grants).verdict, "ask");
-    assert.equal(decided(bash("du && chmod 600 pull"), grants).verdict, "ask");
+    assert.equal(decided(bash("rm -f pull"), grants).verdict, "ask");
+    assert.equal(decided(bash("du && rm -f pull"), grants).verdict, "ask");
     assert.deepEqual(decided(bash("du && ls"), [...grants, grant(bash("ls"), at(), "g2")]), {
       verdict: "allow",
       rule: "grant:g1 grant:g2",
     });
   });
   test("[GR5] rules come first, a denial of the mode stays, and a sandbox that is gone asks again", () => {
-    const grants = [grant(bash("chmod 600 push"))];
+    const grants = [grant(bash("rm -f push"))];
     const rules = (decision: "ask" | "deny") => ({ rules: [{ id: "r", tool: "*", decision }] });
-    assert.equal(decided(bash("chmod 600 push"), grants, rules("deny")).verdict, "deny");
-    assert.equal(decided(bash("chmod 600 push"), grants, rules("ask")).verdict, "ask");
-    assert.equal(decided(bash("chmod 600 push"), grants, { mode: "plan" }).verdict, "deny");
+    assert.equal(decided(bash("rm -f push"), grants, rules("deny")).verdict, "deny");
+    assert.equal(decided(bash("rm -f push"), grants, rules("ask")).verdict, "ask");
+    assert.equal(decided(bash("rm -f push"), grants, { mode: "plan" }).verdict, "deny");
     const confined = [grant(bash("python3 a.py"), at("workspace"))];
     assert.equal(decided(bash("python3 b.py"), confined, {}, at("workspace")).verdict, "allow");
     assert.equal(decided(bash("python3 b.py"), confined, {}, at("off")).verdict, "ask");
-    assert.equal(decided(bash("chmod 600 push"), grants, {}, at("off", { isOwners: false })).verdict, "ask");
+    assert.equal(decided(bash("rm -f push"), grants, {}, at("off", { isOwners: false })).verdict, "ask");
   });
   test("[GR4] a question offers what can be granted, and nothing when a rule asks or the command is complex", () => {
     const offer = (call: PolicyCall, config = {}, context = at()): unknown => {
       const decision = decided(call, [], config, context);
       return decision.verdict === "ask" ? decision.offer : "no question";
     };
-    assert.deepEqual(offer(bash("chmod 600 push")), {
+    assert.deepEqual(offer(bash("rm -f push")), {
       scope: {
         agentId: "main",
         tool: "Bash",
         nodeId: "lap",
-        what: { kind: "commands", sandbox: "off", folder: "", commands: [{ program: "chmod", words: ["chmod", "600", "push"] }] },
+        what: { kind: "commands", sandbox: "off", folder: "", commands: [{ program: "rm", words: ["rm", "-f", "push"] }] },
       },
-      always: { tool: "lap__Bash", decision: "allow", when: [{ path: "command", op: "equals", value: ["chmod", "600", "push"] }] },
+      always: { tool: "lap__Bash", decision: "allow", when: [{ path: "command", op: "equals", value: ["rm", "-f", "push"] }] },
     });
-    assert.equal(offer(bash("chmod 600 push"), { rules: [{ id: "r", tool: "*", decision: "ask" }] }), undefined);
-    assert.equal(offer(bash("chmod 600 push $X")), undefined);
+    assert.equal(offer(bash("rm -f push"), { rules: [{ id: "r", tool: "*", decision: "ask" }] }), undefined);
+    assert.equal(offer(bash("rm -f push $X")), undefined);
     assert.equal(offer(bash("python3 a.py")), undefined);
     const confined = offer(bash("python3 a.py"), {}, at("workspace"));
     assert.ok(confined && !("always" in (confined as object)), "a rule names no sandbox");
   });
   test("[GR4] the offered rule allows the call, and no other", () => {
-    for (const call of [bash("chmod 600 push -f"), write("/srv/a/b/c"), native("gsv__Message", { to: "discord/me", text: "x" })]) {
+    for (const call of [bash("rm -f push -f"), write("/srv/a/b/c"), native("gsv__Message", { to: "discord/me", text: "x" })]) {
       const decision = decided(call, []);
       assert.ok(decision.verdict === "ask" && decision.offer?.always, JSON.stringify(decision));
       const rules = [{ id: "a", ...decision.offer.always }];
@@ -580,10 +619,10 @@ describe("decide", () => {
 });
 
 test("[GR1] the text of an answer names the rule that it makes, or the scope of its grant", () => {
-  const offer = offerOf(bash("chmod 600 push"), at());
+  const offer = offerOf(bash("rm -f push"), at());
   assert.ok(offer);
   const shown = (text: string): string => `<${text}>`;
-  const rule = '{"tool":"lap__Bash","decision":"allow","when":[{"path":"command","op":"equals","value":["chmod","600","push"]}]}';
+  const rule = '{"tool":"lap__Bash","decision":"allow","when":[{"path":"command","op":"equals","value":["rm","-f","push"]}]}';
   assert.equal(
     choiceText("always", offer.scope, offer.always, shown),
     `the rule <${rule}> in toolApproval.rules, with an id of its own, until you remove it; \`gsv approval grants\` lists it`,

@@ -6,16 +6,13 @@ import { runsAnother } from "./wrappers.ts";
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 
-/** Run a program that is written in a file or in their input: their first argument is no subcommand. */
+/** Run a program that is written in a file or in their input, or edit or make one: their first argument is no subcommand. */
 const RUNS_CODE = words(`
-  python pythonw pypy perl ruby node nodejs bun deno php lua luajit R Rscript julia java groovy scala kotlin elixir erl iex ghc ghci runghc racket
-  guile clj clojure tclsh wish osascript irb swift dart ts-node tsx
+  python pythonw pypy perl ruby node nodejs php lua luajit R Rscript julia java groovy scala kotlin elixir erl iex ghc ghci runghc racket
+  guile clj clojure tclsh wish osascript irb ts-node tsx
   sh bash dash ash zsh ksh mksh fish csh tcsh pwsh
   awk gawk mawk nawk vi vim nvim view ex ed emacs nano less more man
-  make gmake ninja cmake meson just rake ant mvn gradle gradlew sbt bazel buck task tox nox pytest jest vitest mocha
-  npm npx pnpm pnpx yarn corepack pip pipx uv uvx poetry pdm hatch conda mamba gem bundle bundler composer cargo rustup go dotnet cabal stack zig
-  nim flutter mix rebar3 pre-commit
-  psql mysql sqlite sqlite3 redis-cli mongosh gdb lldb terraform tofu ansible ansible-playbook vagrant packer helm kubectl kubectx nix nix-shell
+  make gmake ninja just rake ant pytest jest vitest mocha psql mysql sqlite sqlite3 redis-cli mongosh gdb lldb
 `);
 /** Send data to a place that an argument names. */
 const SENDS = words(`
@@ -34,28 +31,27 @@ const READS_UNLESS: Readonly<Record<string, RegExp>> = {
   // Its second operand is written.
   uniq: /^(?!-.)/,
 };
+const NO_FOLDERS = /^[^/]*$/;
 /**
- * Do the same each time with arguments like these, one in a line: they read no configuration of their folder, start nothing, and write
- * nothing that they read from a file.
+ * Do the same each time with arguments like these, one in a line: they read no configuration of their folder, start nothing, write nothing
+ * that they read from a file, and follow no link, which may lead elsewhere the next time.
  */
 const SAME_EACH_TIME: Readonly<Record<string, RegExp>> = {
-  rm: /^/,
-  rmdir: /^/,
-  unlink: /^/,
-  chmod: /^/,
-  chown: /^/,
+  rm: NO_FOLDERS,
+  rmdir: NO_FOLDERS,
+  unlink: NO_FOLDERS,
   printf: /^(?!-)/,
   date: /^/,
-  file: /^/,
-  tree: /^(?!(?:.*\n)*(?:-[A-Za-z]*o|--output))/,
   ping: /^/,
-  host: /^/,
-  nslookup: /^/,
-  dig: /^(?!(?:.*\n)*-[fk])/,
+  host: /^[^-\n]/,
+  nslookup: /^[^-\n]/,
+  dig: /^(?!(?:.*\n)*-[fk])[^\n]/,
   // A page that is only read. Other options send files, read their options from one, or name a place to write.
   curl: /^(?:(?:-[sSLfIiv46]+|--(?:silent|show-error|location|fail|head|include|verbose|compressed))\n)*https?:\/\/[^\n]+$/,
-  systemctl: /^(?:--user\n)?(?:status|show|is-active|is-enabled|is-failed|list-units|list-timers|list-unit-files)(?:\n|$)/,
-  journalctl: /^/,
+  // With `-H` it starts another program, to reach another machine.
+  systemctl:
+    /^(?:--user\n)?(?:status|show|is-active|is-enabled|is-failed|list-units|list-timers|list-unit-files)(?:\n(?:[^-\n][^\n]*|--(?:no-pager|all|failed)))*$/,
+  journalctl: /^(?:(?:-[befknqrux]+|--(?:user|no-pager|since|until|unit|boot|lines)(?:=[^\n]*)?|[^-\n][^\n]*)(?:\n|$))*$/,
 };
 /** None of their arguments is a command. */
 const GIT_READS = words("status log diff show blame shortlog describe rev-parse rev-list ls-files ls-tree merge-base grep");
@@ -77,14 +73,17 @@ const SYSTEM_FOLDERS: ReadonlySet<string> = new Set(["/bin", "/sbin", "/usr/bin"
 const isOutsideSystem = (program: string): boolean =>
   program.includes("/") && !SYSTEM_FOLDERS.has(program.slice(0, program.lastIndexOf("/")));
 
+/** No path that leads out of the folder in which the command begins: other files of the user were not shown. */
+const staysInFolder = (word: string): boolean =>
+  word.startsWith("-") ? !/[/~]|\.\./.test(word) : !/^[/~]|[=:][/~]|(?:^|[/=:])\.\.(?:\/|$)/.test(word);
 /**
- * As what a command is granted outside a sandbox: its program with any arguments, exactly this command, or not at all. It is granted when
- * no file that something else may write makes it do something else the next time.
+ * As what a command is granted outside a sandbox: its program with any arguments that stay in the folder, exactly this command, or not at
+ * all. It is granted when no file that something else may write makes it do something else the next time.
  */
 export function unconfinedGrant(command: readonly string[]): "any" | "exact" | undefined {
   const [program = "", ...args] = command;
   if (isOutsideSystem(program) || runsAnother(command)) return undefined;
-  if (isPlain(command)) return "any";
+  if (isPlain(command)) return args.every(staysInFolder) ? "any" : "exact";
   const same = Object.hasOwn(SAME_EACH_TIME, baseOf(program)) ? SAME_EACH_TIME[baseOf(program)] : undefined;
   return same?.test(args.join("\n")) === true ? "exact" : undefined;
 }
