@@ -8,6 +8,7 @@ import { INVALID_ARGUMENTS, MAX_DEPTH } from "../models/answer.ts";
 import { isAllowed } from "../agents/definition.ts";
 import { delegationTools } from "../agents/delegation.ts";
 import type { Ask } from "../calls/approval.ts";
+import { notOffered } from "../calls/offered-arguments.ts";
 import { askedWait, WAIT } from "../calls/wait.ts";
 import { decide, POLICY_ERROR, type PolicyContext } from "../policy/decide.ts";
 import { withoutHosts } from "../policy/hosts.ts";
@@ -85,6 +86,8 @@ export function resolveCall(
   const granted = { grants: grants.held, agentId: grants.agentId, sandbox: sandbox ?? "off" };
   const decision = decide(asked, { ...policy, isOwners, granted });
   if (decision.verdict === "deny") return denied(decision);
+  const refused = decision.verdict === "ask" ? notOffered({ name, schema: definition.inputSchema, args: asked.args, sandbox }) : undefined;
+  if (refused !== undefined) return { kind: "none", reason: "tool.bad_args", message: refused };
   // The decision of the answer goes by what this one went by.
   const heard = isUnsure(policy.taint) ? { taint: policy.taint } : {};
   const decided = decision.verdict === "ask" ? { ask: { ...askOf(decision), ...heard } } : { rule: decision.rule };

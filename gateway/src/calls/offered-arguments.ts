@@ -1,0 +1,34 @@
+/** Whether a call is one that its tool offers. PURE. The owner is not asked about a call that is refused in any case. */
+import type { SandboxProfile } from "../../../protocol/gen/types.ts";
+import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
+import { LEAVES } from "../policy/hosts.ts";
+
+interface Offered {
+  readonly name: string;
+  /** As its machine or the gateway describes the tool. */
+  readonly schema: unknown;
+  readonly args: Readonly<Record<string, unknown>>;
+  /** What the machine has reported; undefined for a tool of the gateway. */
+  readonly sandbox: SandboxProfile | undefined;
+}
+
+/** What the model is told. Undefined: the tool offers such a call. */
+export function notOffered({ name, schema, args, sandbox }: Offered): string | undefined {
+  if (!isJsonObject(schema)) return undefined;
+  const required = Array.isArray(schema["required"]) ? schema["required"] : [];
+  const missing = required.filter((one): one is string => typeof one === "string" && !Object.hasOwn(args, one));
+  if (missing.length > 0)
+    return `Not run: ${name} needs ${missing.map((one) => `\`${one}\``).join(", ")}. Make the call again with all of them.`;
+  const properties = schema["properties"];
+  const value = Object.hasOwn(args, LEAVES) ? args[LEAVES] : undefined;
+  // A machine without a sandbox takes the argument and offers none; of one that describes no argument nothing is known.
+  if (typeof value !== "string" || value === "read-only" || sandbox === undefined || sandbox === "off") return undefined;
+  if (!isJsonObject(properties) || Object.keys(properties).length === 0) return undefined;
+  const offered = isJsonObject(properties[LEAVES]) ? properties[LEAVES]["enum"] : undefined;
+  if (Array.isArray(offered) && offered.includes(value)) return undefined;
+  const why =
+    value === "off"
+      ? "the owner of the machine lets no command leave its sandbox"
+      : "the sandbox of the machine lets no command ask for hosts";
+  return `Not run: ${why}, so \`${LEAVES}\` can't be \`${value.slice(0, 64)}\` there. Make the call without it, or tell the user; \`gsv node sandbox\` on that machine tells why.`;
+}
