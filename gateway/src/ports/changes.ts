@@ -39,8 +39,11 @@ export interface ChangesPort {
     changing(change: FileChanging): void;
     /** Calls of a target, the oldest first: a call or an undo by its id, a run by its id or by `{ref}/r{number}`. */
     calls(target: string, sessionKey: string | undefined): readonly ChangingCall[];
-    /** The calls of the newest run of a session that used a tool which changes files, and that is not undone. Empty: there is none. */
-    lastRun(sessionKey: string): readonly ChangingCall[];
+    /**
+     * The calls of the newest run of a session that used a tool which changes files, and that is not undone; `skip`: how many such runs are
+     * newer than the one that is meant. Empty: there is none.
+     */
+    lastRun(sessionKey: string, skip: number): readonly ChangingCall[];
     /** Calls of the session's runs after this call that no undo knows, the oldest first: commands on machines. */
     commandsAfter(sessionKey: string, callId: string): readonly ChangingCall[];
     /** Call it before an undo, for its name: an undo that was interrupted goes on under its own (rule UN4). `calls`: what is undone. */

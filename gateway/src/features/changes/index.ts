@@ -30,7 +30,7 @@ export const changesFeature: FeatureDefinition<ChangesPorts, ChangesPort & { rea
       },
       changing: (change) => store.changing(change, now()),
       calls: (target, sessionKey) => store.calls(target, sessionKey, now()),
-      lastRun: (sessionKey) => store.lastRun(sessionKey, FILE_TOOLS, now()),
+      lastRun: (sessionKey, skip) => store.lastRun(sessionKey, FILE_TOOLS, skip, now()),
       commandsAfter: (sessionKey, callId) => store.commandsAfter(sessionKey, callId, FILE_TOOLS),
       begin: (calls, undoId) => store.begin(calls, undoId, now()),
       finish: (undoId, undone) => store.finish(undoId, undone, now()),

@@ -86,7 +86,7 @@ export class ChangeStore {
     return this.#calls("session = ? AND run = ? AND at >= ?", session, target, since).map(callOf);
   }
 
-  lastRun(sessionKey: string, tools: readonly string[], now: number): readonly ChangingCall[] {
+  lastRun(sessionKey: string, tools: readonly string[], skip: number, now: number): readonly ChangingCall[] {
     const runs = all<{ scope: string; last: number }>(
       this.#db.sql,
       `SELECT ${SCOPE} AS scope, max(id) AS last FROM changing_calls
@@ -96,7 +96,7 @@ export class ChangeStore {
       ...tools,
       LAST_RUNS,
     );
-    const newest = runs.find(({ scope }) => !this.#isUndone(scope));
+    const newest = runs.filter(({ scope }) => !this.#isUndone(scope))[skip];
     return newest === undefined ? [] : this.calls(newest.scope.slice(0, -1), sessionKey, now);
   }
   commandsAfter(sessionKey: string, callId: string, tools: readonly string[]): readonly ChangingCall[] {

@@ -56,14 +56,14 @@ export const undoFeature: FeatureDefinition<UndoPorts, object> = {
     const { changes, config, now } = ports;
     const store = createWorkspaceStore(ports.bucket);
 
-    function find({ target, sessionKey }: Params): Result<Found> {
+    function find({ target, sessionKey }: Params, skip: number): Result<Found> {
       const named =
         sessionKey === undefined && target !== undefined
           ? undefined
           : namedSession(config, sessionKey ?? `agent:${config.defaultAgentId()}:${MAIN_SESSION}`);
       if (named?.ok === false) return named;
       const key = named?.value.key;
-      const calls = target === undefined ? changes.lastRun(key ?? "") : changes.calls(target, key);
+      const calls = target === undefined ? changes.lastRun(key ?? "", skip) : changes.calls(target, key);
       const [first] = calls;
       if (first === undefined)
         return target === undefined
@@ -120,10 +120,23 @@ export const undoFeature: FeatureDefinition<UndoPorts, object> = {
       return [...places].map(([agentId, files]) => ({ agentId: asAgentId(agentId), ...new Placed().add(files).all() }));
     }
 
-    async function undo({ connection: { principal } }: Caller, params: Params, dryRun: boolean): Promise<Result<UndoResult>> {
-      const found = find(params);
-      if (!found.ok) return found;
-      const { kind, target, scope, calls } = found.value;
+    async function undo(caller: Caller, params: Params, dryRun: boolean): Promise<Result<UndoResult>> {
+      for (let skip = 0; ; skip++) {
+        const found = find(params, skip);
+        if (!found.ok || params.target !== undefined) return found.ok ? undoFound(caller, found.value, params, dryRun) : found;
+        // A tool that changes files may have changed none: what it was asked for was refused.
+        const planned = await undoFound(caller, found.value, params, true);
+        if (planned.ok && planned.value.places.every(isUntouched)) continue;
+        return dryRun ? planned : undoFound(caller, found.value, params, false);
+      }
+    }
+    async function undoFound(
+      { connection: { principal } }: Caller,
+      found: Found,
+      params: Params,
+      dryRun: boolean,
+    ): Promise<Result<UndoResult>> {
+      const { kind, target, scope, calls } = found;
       const fresh = `undo/${ports.ids.name(10)}`;
       const asked: Asked = {
         undoId: dryRun ? fresh : changes.begin(scope, fresh),
@@ -133,10 +146,7 @@ export const undoFeature: FeatureDefinition<UndoPorts, object> = {
         force: params.force === true,
       };
       const machines = [...new Set(calls.flatMap(({ nodeId, tool }) => (nodeId === undefined || isCommand(tool) ? [] : [nodeId])))].sort();
-      const [agents, ...nodes] = await Promise.all([
-        inAgents(found.value, asked),
-        ...machines.map((nodeId) => onNode(nodeId, found.value, asked)),
-      ]);
+      const [agents, ...nodes] = await Promise.all([inAgents(found, asked), ...machines.map((nodeId) => onNode(nodeId, found, asked))]);
       const places = bounded([...nodes, ...agents]);
       if (!dryRun && places.every(({ problem }) => problem === undefined)) changes.finish(asked.undoId, undoneOf(places));
       const last = calls.at(-1);
@@ -180,6 +190,7 @@ const commandsOf = (calls: readonly ChangingCall[]): UndoResult["commands"] =>
       nodeId !== undefined && isCommand(tool) ? [{ callId: asCallId(callId), nodeId: asNodeId(nodeId), tool: asToolName(tool) }] : [],
     )
     .slice(0, MAX_COMMANDS);
+const isUntouched = ({ counts, problem }: UndoPlace): boolean => problem === undefined && Object.keys(counts).length === 0;
 /** Its changes are not kept. `undo` is an undo's own name for its part on a machine. */
 const isCommand = (tool: string): boolean => tool !== "undo" && policyClassOf(tool) === "exec";
 

@@ -102,6 +102,29 @@ describe("agents' files", () => {
     expect((await plan({ target: "run-2" })).laterCommands).toBeUndefined();
   });
 
+  test("[UN6] without a target, a run whose tools changed no file is not meant", async () => {
+    const ref = await refOf();
+    const lap = await node("lap", undefined, KEEPS);
+    await admin.ok("workspace.write", { path: "a.md", content: "first" });
+    await byRun(`${ref}/r1/1/0`, "a.md", "second", "run-1");
+    await gateway().dispatchTool({
+      callId: `${ref}/r2/1/0`,
+      sessionKey,
+      runId: "run-2",
+      nodeId: "lap",
+      tool: "Write",
+      args: {},
+      timeoutMs: 1000,
+    });
+    const asked = admin.ok<UndoResult>("undo.apply", { sessionKey });
+    const request = await lap.event("undo.request");
+    expect(request.payload).toMatchObject({ calls: `${ref}/r2/`, dryRun: true });
+    // What it was asked to write was refused.
+    await lap.ok("undo.report", { callId: (request.payload as { callId: string }).callId, files: [] });
+    expect([(await asked).target, await read("a.md")]).toEqual(["run-1", "first"]);
+    expect(lap.events("undo.request")).toHaveLength(1);
+  });
+
   test("[UN3] [UN5] a file that was changed since is left alone unless forced", async () => {
     const ref = await refOf();
     await admin.ok("workspace.write", { path: "a.md", content: "first" });
