@@ -104,7 +104,7 @@ function gitText(call: PolicyCall): string {
   return isConfined || typeof command !== "string" || !namesGit(command) ? "" : GIT_WHY;
 }
 const GIT_WHY =
-  " Git runs the hooks and programs that the repository's configuration names, and a command in the sandbox may have changed which.";
+  " Git runs the hooks and programs that the repository's configuration names, and an earlier command may have changed which.";
 /** No answer is offered that would hold for later calls. */
 export const ALWAYS_ASKED = "autonomy.requires_approval";
 const ALWAYS_WHY = "The agent's definition asks about each call of this tool.";
@@ -265,5 +265,5 @@ function byDefault({ name }: PolicyCall, { defaultDecision = "allow" }: Policy):
 export const unanswered = ({ rule, why }: Extract<Decision, { verdict: "ask" }>): Extract<Decision, { verdict: "deny" }> => ({
   verdict: "deny",
   rule,
-  text: `Not run: this call needs your approval. ${why} Allow such calls with a rule (\`toolApproval.rules\`) or another \`toolApproval.mode\`.`,
+  text: `Not run: this call needs your approval. ${why} Allow such calls with a rule (\`toolApproval.rules\`) or another \`${rule === DEFAULT_RULE ? DEFAULT_RULE : "toolApproval.mode"}\`.`,
 });

@@ -435,7 +435,7 @@ describe("[GR3] git and other programs that start what a configuration in the fo
       return decision.verdict === "ask" ? decision.why : decision.verdict;
     };
     const SAYS =
-      / Git runs the hooks and programs that the repository's configuration names, and a command in the sandbox may have changed which\./;
+      / Git runs the hooks and programs that the repository's configuration names, and an earlier command may have changed which\./;
     const rules = [{ id: "r", tool: "*", decision: "ask" as const }];
     for (const command of ["git status", "env git status", "cd x; git push $Y", "/usr/bin/g'i't log", "sh -c 'git log'"]) {
       assert.match(why(out(command)), SAYS, command);

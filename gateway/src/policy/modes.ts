@@ -55,12 +55,12 @@ export function modeVerdict(mode: PolicyMode, call: PolicyCall, { isOwners, ownP
     case "write_files":
       if (mode === "auto" && isOrdinaryInside(call.args["path"])) return ALLOW;
       return ask(
-        mode === "auto"
-          ? `It changes a file on ${placeOf(call)} outside the workspace, or one that other programs run.`
-          : `It changes a file on ${placeOf(call)}.`,
+        isOrdinaryInside(call.args["path"])
+          ? `It changes a file on ${placeOf(call)}.`
+          : `It changes a file on ${placeOf(call)} outside the workspace, or one that other programs run.`,
       );
     case "exec":
-      return mode === "auto" ? running(call) : ask(`It runs a program on ${placeOf(call)}.`);
+      return mode === "auto" ? running(call) : ask([`It runs a program on ${placeOf(call)}.`, deletingWhy(call)].filter(Boolean).join(" "));
     case "egress":
       if (mode === "auto" && isOwners && isToOwner(call, ownPlaces)) return ALLOW;
       return ask(egressText(call));

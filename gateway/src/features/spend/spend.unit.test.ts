@@ -151,6 +151,11 @@ describe("texts", () => {
     assert.match(message, /`gsv config set limits\.dayCostUsd 20`, or wait until 00:00 \(Europe\/Berlin\)/);
     const tokens = fullError({ ...full, scope: "month", unit: "tokens", limit: 0, used: 1, least: 4_500 }, false, "the next month");
     assert.match(tokens.message, /`gsv config set limits\.monthTokens 10000`/);
+    // A limit that was set below what was used.
+    assert.match(
+      warning({ ...full, unit: "tokens", limit: 1_000, used: 11_824 }, true),
+      /`gsv usage` shows.*limits\.dayTokens 24000` raises it/,
+    );
   });
   for (const [unit, value, text] of [
     ["costUsd", 0, "$0.00"],

@@ -20,9 +20,9 @@ const NAMES: Readonly<Record<Scope, string>> = {
   day: "Today's limit",
   month: "This month's limit",
 };
-/** A limit that leaves room for more: twice as much, and never less than what was used. */
+/** A limit that leaves room for more: twice as much, of what was used where that is more. */
 function raised({ unit, limit, used, least }: Omit<Full, "missing">): string {
-  const wanted = Math.max(2 * limit, used + 2 * least);
+  const wanted = Math.max(2 * limit, 2 * used, used + 2 * least);
   return unit === "tokens" ? String(Math.ceil(wanted / 1_000) * 1_000) : String(Math.ceil(wanted));
 }
 const raise = (full: Omit<Full, "missing">): string => `\`gsv config set ${settingOf(full.scope, full.unit)} ${raised(full)}\``;
