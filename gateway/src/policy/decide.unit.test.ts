@@ -142,7 +142,10 @@ describe("[PO7] the mode decides what no rule decides", () => {
     assert.equal(why(outside, "auto"), "It changes a file on lap outside the workspace, or one that other programs run.");
     assert.equal(why(outside, "ask"), why(outside, "auto"));
     assert.equal(why(onNode("Write", "write_files", { path: "src/a.ts" }), "ask"), "It changes a file on lap.");
-    assert.match(why(bash("rm -rf old"), "ask"), /^It runs a program on lap\. It may delete more than 50 files on lap.*cannot be undone\.$/);
+    assert.match(
+      why(bash("rm -rf old"), "ask"),
+      /^It runs a program on lap\. It may delete more than 50 files on lap.*cannot be undone\.$/,
+    );
     assert.equal(why(bash("make"), "ask"), "It runs a program on lap.");
     assert.equal(why(bash("make"), "auto"), "It runs a program on lap, which has no sandbox.");
     const leaving = (tool: string): PolicyCall => ({ ...onNode(tool, "exec", { action: "write", sandbox: "off" }), sandbox: "workspace" });

@@ -4,7 +4,9 @@ import type { ApprovalConfig, ApprovalCondition, ApprovalRule } from "../../../p
 import type { ToolEntry } from "../ports/tool-entry.ts";
 import { matches } from "../tools/guest-tools.ts";
 import { NATIVE_PREFIX, SEPARATOR } from "../tools/registry.ts";
-import { isPathName } from "./paths.ts";
+import { LEAVES } from "./hosts.ts";
+import { foldedPath, isPathName } from "./paths.ts";
+import { unconfinedGrant } from "./programs.ts";
 import { compileRegex, type RegexEngine } from "./regex.ts";
 import { COMMAND, SHELL_TOOL, vectorOf } from "./rules.ts";
 
@@ -73,14 +75,35 @@ function neverApplies({ tool, decision, when = [] }: ApprovalRule, engine: Regex
     const problem = conditionProblem(condition, engine) ?? (own && unknownArgument(condition, [own]));
     if (problem !== undefined) return problem;
   }
-  if (decision === "allow" && onlyShell(tool) && !when.some(isWholeCommand))
-    return `it would allow commands that it does not name. A rule that allows ${SHELL_TOOL} names one plain command: {"path": "command", "op": "equals", "value": ["git", "status"]}`;
-  const text =
-    decision === "allow" && onlyShell(tool) && when.find((condition) => condition.path === COMMAND && !isWholeCommand(condition));
-  return text
-    ? `${text.op} compares a part of a command, and a rule that allows ${SHELL_TOOL} names the whole command with equals`
-    : undefined;
+  return contradiction(when) ?? (onlyShell(tool) ? shellProblem(decision, when) : undefined);
 }
+/** Two values that one argument can't have. */
+function contradiction(when: readonly ApprovalCondition[]): string | undefined {
+  const values = new Map<string, string>();
+  for (const { path, op, value } of when) {
+    if (op !== "equals" || path === COMMAND) continue;
+    const isOfPath = typeof value === "string" && isPathName(path.split(".").at(-1) ?? "");
+    const [text, known] = [JSON.stringify(isOfPath ? foldedPath(value) : value), values.get(path)];
+    if (known !== undefined && known !== text) return `no call has ${known} and ${text} as its ${path}. Write a rule for each`;
+    values.set(path, text);
+  }
+  return undefined;
+}
+function shellProblem(decision: ApprovalRule["decision"], when: readonly ApprovalCondition[]): string | undefined {
+  const profile = when.find(({ path, op, value }) => path === LEAVES && op === "equals" && !ASKED_PROFILES.includes(value));
+  if (profile !== undefined) return `no call has ${JSON.stringify(profile.value)} as its ${LEAVES}. It is ${ASKED_PROFILES.join(" or ")}`;
+  if (decision !== "allow") return undefined;
+  const wrong = when.find((condition) => condition.path === COMMAND && !isWholeCommand(condition));
+  if (wrong === undefined && when.some(isWholeCommand)) return undefined;
+  const why =
+    wrong === undefined
+      ? `it would allow commands that it does not name: it has no condition on ${COMMAND}`
+      : wrong.op === "equals"
+        ? `${JSON.stringify(wrong.value)} is no plain command: it has a variable, a pattern, a redirection, or more than one command`
+        : `${wrong.op} compares a part of a command`;
+  return `${why}. A rule that allows ${SHELL_TOOL} names the whole command: {"path": "command", "op": "equals", "value": ["git", "status"]}`;
+}
+const ASKED_PROFILES: readonly unknown[] = ["off", "workspace+net"];
 const isWholeCommand = ({ path, op, value }: ApprovalCondition): boolean =>
   path === COMMAND && op === "equals" && vectorOf(op, value) !== undefined;
 
@@ -140,6 +163,18 @@ function cautions({ tool, decision, when = [] }: ApprovalRule, { native, machine
     ...(decision === "allow" && mayBeShell(tool) && !when.some(isWholeCommand)
       ? [`it allows no command of ${SHELL_TOOL}: such a rule names one plain command`]
       : []),
+    ...(decision === "allow" && mayBeShell(tool) && when.some(({ path, value }) => path === LEAVES && value === "off")
+      ? when.flatMap(changingCommand)
+      : []),
+  ];
+}
+
+/** What is allowed outside the sandbox, and another command may turn into something else (rule GR3). */
+function changingCommand(condition: ApprovalCondition): readonly string[] {
+  const words = isWholeCommand(condition) ? vectorOf(condition.op, condition.value) : undefined;
+  if (words === undefined || unconfinedGrant(words) !== undefined) return [];
+  return [
+    `outside the sandbox ${words[0]} may start or write what a file of its folder says, and a command in the sandbox can change that file: the rule gives such commands a way out`,
   ];
 }
 

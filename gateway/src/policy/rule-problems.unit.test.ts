@@ -11,7 +11,7 @@ const schema = (...names: string[]) => ({
 });
 const known: KnownTools = {
   native: [nativeEntry("gsv__WriteFile", schema("path", "content")), nativeEntry("gsv__Message", schema("to", "text"))],
-  machines: [machineEntry("lap", "Bash", schema("command", "workdir")), machineEntry("lap", "Read", schema("path"))],
+  machines: [machineEntry("lap", "Bash", schema("command", "workdir", "sandbox")), machineEntry("lap", "Read", schema("path"))],
   machineNames: ["lap__Bash", "lap__Read", "away__Read"],
 };
 const problems = (config: ApprovalConfig) => policyProblems(config, engine, known);
@@ -49,16 +49,30 @@ describe("[PO6] a rule that can never apply", () => {
       /the value of startsWith on command is a text or a list of words/,
     ],
     ["names no argument", { when: when("a..b", "equals", 5) }, /names no argument/],
-    ["allows commands that it does not name", { tool: "lap__Bash", decision: "allow" }, /names one plain command/],
+    [
+      "allows commands that it does not name",
+      { tool: "lap__Bash", decision: "allow", when: when("cmd", "equals", "ls") },
+      /it has no condition on command\. A rule that allows Bash names the whole command: /,
+    ],
     [
       "allows a part of a command",
       { tool: "*__Bash", decision: "allow", when: when("command", "startsWith", "git") },
-      /names one plain command/,
+      /^startsWith compares a part of a command\. A rule/,
     ],
     [
       "allows a complex command",
       { tool: "*__Bash", decision: "allow", when: when("command", "equals", "ls *") },
-      /names one plain command/,
+      /^"ls \*" is no plain command: it has a variable, a pattern, a redirection, or more than one command\. /,
+    ],
+    [
+      "wants two values of one argument",
+      { when: [...when("path", "equals", "a"), ...when("path", "equals", "b")] },
+      /^no call has "a" and "b" as its path\. Write a rule for each$/,
+    ],
+    [
+      "wants a sandbox that no call asks for",
+      { tool: "lap__Bash", when: when("sandbox", "equals", "offf") },
+      /^no call has "offf" as its sandbox\. It is off or workspace\+net$/,
     ],
   ] as const)
     test(what, () => {
@@ -102,6 +116,7 @@ describe("[PO6] settings", () => {
     const rules = [
       rule({ tool: "lap__Bash", decision: "allow", when: when("command", "equals", ["git", "status"]) }),
       rule({ tool: "lap__Bash", decision: "allow", when: when("command", "equals", "npm test") }),
+      rule({ decision: "ask", when: [...when("path", "equals", "src/a"), ...when("path", "equals", "./src/a")] }),
       rule({ tool: "lap__Bash", decision: "allow", when: [...when("command", "equals", "ls"), ...when("workdir", "contains", "a")] }),
       rule({ tool: "*__Bash", when: when("command", "startsWith", ["rm"]) }),
       rule({ tool: "away__Read" }),
@@ -118,6 +133,13 @@ describe("[PO6] settings", () => {
     assert.match(warning({ tool: "box__Bash" }), /no machine that is known has a tool box__Bash/);
     assert.match(warning({ when: when("file", "equals", "x") }), /lap__Read has no argument file\. It has path/);
     assert.match(warning({ tool: "lap__*", decision: "allow" }), /it allows no command of Bash/);
+    const outside = (command: string) => ({
+      tool: "lap__Bash",
+      decision: "allow" as const,
+      when: [...when("command", "equals", command), ...when("sandbox", "equals", "off")],
+    });
+    assert.match(warning(outside("git fetch")), /^outside the sandbox git may start or write what a file of its folder says, and /);
+    assert.deepEqual(problems({ rules: [rule(outside("rm a"))] }), []);
   });
   test("compare absolute paths or relative ones only: stored, with what to add", () => {
     const warnings = (...given: Partial<ApprovalRule>[]): readonly string[] =>
