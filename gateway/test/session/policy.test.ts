@@ -81,7 +81,7 @@ describe("[PO1] [PO9] a call of a run", () => {
     await s.port.toolResult("lap", { callId: stage.dispatches[0]?.callId as never, result: "", outcome: "ok" });
     (await stage.call(1)).answer(says("", [bash("ls")]));
     const third = await stage.call(2);
-    expect(JSON.stringify(third.request.messages.at(-1))).toContain("in mode plan only reads run");
+    expect(JSON.stringify(third.request.messages.at(-1))).toContain("in mode plan only calls that read are made");
     third.answer(says("Well."));
     await stage.ended("run-a");
     expect(stage.dispatches).toHaveLength(1);
