@@ -174,7 +174,10 @@ describe("[PO4] a rule that denies is not avoided by spelling", () => {
       "ls|git status|npm test && cargo build|python3 script.py|rm x|git commit -m 'a message'|git log --oneline|git diff HEAD|" +
       "git pull --rebase|git push -u origin main|git add -u|git rebase --continue|git ls-files --exclude-standard|cargo test|npm ci|" +
       "npm run build|pnpm install|go test ./...|go build|make|make test|node script.js|ruby script.rb|perl script.pl|grep -rn TODO src|find . -name x|" +
-      "tar xzf x.tgz|tar -czf x.tgz src|sort x|cp a b|mkdir -p a|pytest -q|ffmpeg -i a b|uv sync|yarn install|cat a|head -n 5 a|wc -l a|curl-config x|gcc -c a.c";
+      "tar xzf x.tgz|tar -czf x.tgz src|sort x|cp a b|mkdir -p a|pytest -q|ffmpeg -i a b|uv sync|yarn install|cat a|head -n 5 a|wc -l a|curl-config x|gcc -c a.c" +
+      "|split --lines=5 a|sort --reverse --check a|zip -r --update a.zip b|pandoc --file-scope -f markdown -t html a|install -Dm755 --suffix=.b a b|" +
+      "wget -qO- --no-check-certificate https://example.org|gawk --field-separator=: -f a b|gpg --armor --output a --export b|apt-get -y update|" +
+      "node script.js 'rm -rf a'|sed 's/rm -rf a/b/' c|npm run build -- --name='rm -rf a'";
     for (const text of ordinary.split(/\|(?!\|)/)) assert.equal(verdict(bash(text), config), "allow", text);
   });
   test("paths are compared without detours and as disks fold them", () => {

@@ -523,6 +523,18 @@ describe("[PO13] deletions that hide in code", () => {
     ];
     assert.deepEqual(all(few), each(few, "few"));
   });
+  it("many: the beginning of a long option that takes a command", () => {
+    const many = [
+      "split --fi='rm -rf proj/s4' f",
+      "split --f 'rm -rf proj/s4' f",
+      "zip --test --unzip-c 'rm -rf src' a.zip f",
+      "zip --test --unz='rm -rf src' a.zip f",
+      "tar cf a.tar --use-c='rm -rf d' x",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+    const few = ["split --lines=5 --fi='gzip > $FILE.gz' f", "zip --test a.zip f", "sort --compress-program=gzip f"];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
   it("many: a branch that begins without files", () => {
     const many = ["git switch --orphan z", "git -C a switch --orp z"];
     assert.deepEqual(all(many), each(many, "many"));

@@ -9,7 +9,7 @@ import { foldedPath, isPathName, normalPath } from "./paths.ts";
 import { compileRegex, MAX_SEARCHED_CHARS, type Regex, type RegexEngine } from "./regex.ts";
 import { runsNoArgument } from "./programs.ts";
 import { readShell } from "./shell.ts";
-import { hasKnownArguments, runsAnother } from "./wrappers.ts";
+import { runsAnother, takesTexts } from "./wrappers.ts";
 
 export type Match = "yes" | "no" | "unsure";
 /** One command of a Bash call: its argument vector, or a text that was not understood. */
@@ -153,7 +153,9 @@ function mayRun([program = "", ...args]: readonly string[], named: readonly stri
   const wanted = programIn(first);
   const isIn = (given: readonly string[]): boolean =>
     given.some((word, at) => programIn(word) === wanted && others.every((other, index) => given[at + 1 + index] === other));
-  return isIn(args) || (!hasKnownArguments(program) && args.some((text) => /\s/.test(text) && isIn(text.split(/[\s;&|()"'`]+/))));
+  if (isIn(args)) return true;
+  const isText = takesTexts(program) ? () => false : (word: string): boolean => /\s|^-.*=/.test(word);
+  return args.some((text) => isText(text) && isIn(text.split(/[\s;&|()"'`=]+/)));
 }
 /**
  * Whether a command may be what a rule names, with options before it, in another order or in other words: `git -C . push`, `rm -r --force`. Only

@@ -23,7 +23,10 @@ const ALWAYS: ReadonlySet<string> = words(
     "racket sbcl clisp ghci irb pry ocaml erl iex elixir jshell jrunscript groovy scala kotlin osascript sqlite3 psql mysql mariadb mongosh xdg-open open ftp sftp socat nc ncat " +
     "netcat luajit logrotate",
 );
-/** Interpreters and tools, by the arguments that hold a program or name one. Without such an argument they run a file, or do their own work. */
+/**
+ * Interpreters and tools, by the arguments that hold a program or name one. Without such an argument they run a file, or do their own work.
+ * Many programs take every unambiguous beginning of a long option for the whole: the shortest one stands here.
+ */
 const INLINE: Readonly<Record<string, RegExp>> = {
   python: /^-[A-Za-z]*[cm]|^-i|^-$/,
   pypy: /^-[A-Za-z]*[cm]|^-i|^-$/,
@@ -34,21 +37,21 @@ const INLINE: Readonly<Record<string, RegExp>> = {
   deno: /^(?:eval|repl)$|^--eval|^https?:|^data:/,
   php: /^-[rBREa]|^--(?:run|process)/,
   lua: /^-[eil]|^-$/,
-  awk: /system|\||getline|@|^-[ilE]|^--(?:include|load|exec|source)/,
+  awk: /system|\||getline|@|^-[ilE]|^--(?:i|lo|e|so)/,
   sed: /e|^-/,
   find: /^-(?:exec|ok|delete|fprint|fls)/,
   // Git takes the beginning of a long option for the whole.
   git: /^-c|^--(?:con?f?|config.*|ex(?:e|t).*|ex|upl.*|up?|rec.*|re|op.*|tem.*|te|work-tree|git-dir)(?:=|$)|^-x|^ext::|^-O|^(?:config|foreach|bisect|filter-branch|difftool|mergetool|daemon|instaweb|send-email|svn|p4|hook|shell|for-each-repo|remote-ext|help|maintenance)$/,
   tar: /^--(?:to-|us|checkpoint-|inf|new-|rs|rm|I|F)|^-?[A-Za-z]*[IF]/,
-  cpio: /^--rsh|^-[A-Za-z]*[IOF]/,
+  cpio: /^--(?:rs|fi)|^-[A-Za-z]*[IOF]/,
   rsync: /^-[A-Za-z]*e|^--rs/,
   scp: /^-[A-Za-z]*[SoF]/,
   make: /=|^--ev|^-[A-Za-z]*[fE]|^--(?:fi|ma)/,
   ninja: /^-[tf]/,
   cmake: /^-[EP]/,
-  npm: /^(?:exec|x|init|create|innit|explore|edit|config|set)$|^--(?:script-shell|node-options|editor|shell)/,
+  npm: /^(?:exec|x|init|create|innit|explore|edit|config|set)$|^--(?:scri|node-o|ed|she|git(?:=|$)|br|vi|userc|globalc)/,
   yarn: /^(?:dlx|exec|create|node|config)$/,
-  pnpm: /^(?:dlx|exec|create|node|config|env)$|^--(?:script-shell|shell)/,
+  pnpm: /^(?:dlx|exec|create|node|config|env)$|^--(?:scri|she)/,
   cargo: /^--config|^(?:run|r|miri|xtask|watch|fix)$/,
   go: /^-(?:exec|toolexec|vettool|overlay)|^--(?:exec|toolexec|vettool|overlay)|^(?:run|generate|tool|env)$/,
   rustup: /^run$/,
@@ -66,26 +69,27 @@ const INLINE: Readonly<Record<string, RegExp>> = {
   nix: /^(?:run|shell|develop|eval|repl)$|^-c$|^--command/,
   guix: /^(?:shell|environment|repl)$/,
   dotnet: /^(?:exec|run|tool|script)$/,
-  gcc: /^-wrapper|^-specs|^-B|^-fplugin/,
+  gcc: /^-wrapper|^--?specs|^-B|^--prefix|^-fplugin/,
   clang: /^-Xclang|^-fplugin|^-B/,
   ghc: /^-e/,
-  sort: /^--compress|^-[A-Za-z]*[oT]/,
-  split: /^--filter/,
+  sort: /^--co|^-[A-Za-z]*[oT]/,
+  split: /^--f/,
   rg: /^--(?:pre|hostname-bin)(?:=|$)/,
-  hg: /^--config|^(?:bisect|extdiff)$/,
+  hg: /^--conf|^(?:bisect|extdiff)$/,
   svn: /^--(?:config|diff|merge|editor)/,
   fzf: /./,
-  pandoc: /^-[A-Za-z]*[FL]|^--(?:filter|lua-filter|pdf-engine)/,
-  zip: /^-[A-Za-z]*T|^--unzip-command|^--test-command/,
-  wget: /^--use-askpass|^--config|^-e/,
-  curl: /^-[A-Za-z]*K|^--config/,
+  // A file of settings names filters, and a writer may be a script.
+  pandoc: /^-[A-Za-z]*[FLd]|^--(?:filt|lu|pd|def)|\.lua$/,
+  zip: /^-[A-Za-z]*T|^--un/,
+  wget: /^--(?:use-a|conf|exe)|^-[bcdEFHhkKLmNpqrSvx46]*e/,
+  curl: /^-[A-Za-z]*K|^--conf/,
   tcpdump: /^-[A-Za-z]*z/,
-  nmap: /^--script/,
+  nmap: /^--?scr/,
   rpm: /^--(?:eval|define|pipe)|^-E|^-D/,
-  apt: /^-o|^--option|^-c/,
+  apt: /^-[A-Za-z]*[oc]|^--(?:opt|con)/,
   dpkg: /^--(?:pre-invoke|post-invoke)/,
-  install: /^--strip-program|^-s/,
-  gpg: /^--(?:photo-viewer|agent-program|pinentry)/,
+  install: /^--st|^-[A-Za-z]*s/,
+  gpg: /^--(?:ph|ag|pin|dir|exe|opt)/,
   openssl: /^-engine|^-provider/,
   ffmpeg: /^-f$/,
   pip: /^(?:install|download|wheel|config)$/,
@@ -133,10 +137,14 @@ function namesOf(program: string): Names {
   const name = base.replace(/(?:-?[0-9.]+)$/, "");
   return { base, name, known: Object.hasOwn(ALSO, base) ? ALSO[base] : Object.hasOwn(ALSO, name) ? ALSO[name] : name };
 }
-/** Whether it is known which arguments of a program hold another one. */
-export function hasKnownArguments(program: string): boolean {
+/** Of the programs above: often have texts as arguments that are no commands, as a message or a script has. */
+const TAKES_TEXTS: ReadonlySet<string> = words(
+  "git hg svn sed awk find python pypy perl ruby node bun deno php lua make npm yarn pnpm cargo go rg curl ffmpeg gcc clang",
+);
+/** Whether a program often has texts as arguments, and it is known which of its arguments hold a command. */
+export function takesTexts(program: string): boolean {
   const { known } = namesOf(program);
-  return known !== undefined && Object.hasOwn(INLINE, known);
+  return known !== undefined && TAKES_TEXTS.has(known);
 }
 /** Whether a command runs another one that is written in its arguments, or may. */
 export function runsAnother([program = "", ...args]: readonly string[]): boolean {
