@@ -110,6 +110,24 @@ describe("[PO4] a rule about a program and its words is not avoided by options",
     test(`is another command: ${text}`, () => assert.equal(verdict(bash(text), { rules }), "allow"));
 });
 
+describe("[PO4] a rule about a subcommand", () => {
+  const rules = [
+    rule("deny", "*__Bash", command("startsWith", ["git", "push"])),
+    rule("deny", "*__Bash", command("startsWith", ["npm", "publish"])),
+    rule("deny", "*__Bash", command("equals", ["gh", "repo", "delete"])),
+    rule("deny", "*__Bash", command("startsWith", ["git-lfs", "prune"])),
+    rule("deny", "*__Bash", command("contains", "git clean")),
+  ];
+  for (const text of ["/usr/lib/git-core/git-push o m", "git-push", "GIT-push x", "git-lfs prune", "git lfs prune", "git-clean -fdx"])
+    test(`denies: ${text}`, () => assert.equal(verdict(bash(text), { rules }), "deny"));
+  for (const text of ["npm pub", "npm publ --tag x", "npm --access public pub", "gh rep del", "/usr/bin/npm pu", "git pus"])
+    test(`asks about a shortened word: ${text}`, () => assert.equal(verdict(bash(text), { rules }), "ask"));
+  for (const text of ["env git-push", "unknown git-push o", "unknown npm pub", "unknown 'git-push o'", "git-bisect run x"])
+    test(`asks about what may run it: ${text}`, () => assert.equal(verdict(bash(text), { rules }), "ask"));
+  for (const text of ["npm p", "np publish", "gh rep", "gh repo delete2", "git-pull", "npm run publisher", "git log pu", "gh -re -de"])
+    test(`is another command: ${text}`, () => assert.equal(verdict(bash(text), { rules }), "allow"));
+});
+
 describe("[PO4] a rule that denies is not avoided by spelling", () => {
   const config = {
     rules: [rule("deny", "*__Bash", command("startsWith", ["rm", "-rf"])), rule("deny", "*__Bash", command("contains", "curl "))],

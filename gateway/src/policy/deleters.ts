@@ -2,6 +2,8 @@
  * How many files a command names for deletion (rule PO13). PURE. By its own name and options only; deletions.ts looks for the commands.
  */
 
+import { asGit, GIT_PROGRAM } from "./wrappers.ts";
+
 /** Files that a command may delete without a question. */
 export const MAX_DELETED = 50;
 /** The words of each. */
@@ -23,6 +25,9 @@ export const DELETERS: ReadonlySet<string> = new Set(
     "aws gsutil hg svn bzr fossil zstd gio lha"
   ).split(" "),
 );
+
+/** Whether a word names such a program, with the subcommands of git that are programs. */
+export const namesDeleter = (word = ""): boolean => DELETERS.has(nameOf(word)) || GIT_PROGRAM.test(word);
 
 /** How many files a command names for deletion, without those in temporary folders. */
 export function countOf([program, ...args]: readonly string[], believed: Believed): number | "many" {
@@ -95,8 +100,10 @@ export function countOf([program, ...args]: readonly string[], believed: Believe
     case "bzr":
     case "fossil":
       return args.some((arg) => /^clean(?:-tree)?$/.test(arg)) ? "many" : 0;
-    default:
-      return 0;
+    default: {
+      const [git = "", ...subcommand] = asGit(program ?? "");
+      return subcommand.length > 0 ? countOf([git, ...subcommand, ...args], believed) : 0;
+    }
   }
 }
 

@@ -523,6 +523,20 @@ describe("[PO13] deletions that hide in code", () => {
     ];
     assert.deepEqual(all(few), each(few, "few"));
   });
+  it("many: a subcommand of git that is a program of its own", () => {
+    const many = [
+      "/usr/lib/git-core/git-clean -fdx",
+      "git-clean -fdx",
+      "env git-clean -fdx",
+      "sudo /usr/lib/git-core/git-stash -u",
+      "sh -c 'git-reset --hard'",
+      "echo -fdx | xargs git-clean",
+      "python3 -c 'os.system(\"git-clean -fdx\")'",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+    const few = ["git-clean -n", "/usr/lib/git-core/git-status", "git-utils/run x", "env git-log"];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
   it("many: the beginning of a long option that takes a command", () => {
     const many = [
       "split --fi='rm -rf proj/s4' f",

@@ -4,7 +4,7 @@
  */
 import { type ReadCommand, readCommands } from "./command-words.ts";
 import { copiesByPath, copiesDeleter, mayBring } from "./copied-programs.ts";
-import { type Believed, type Commands, countOf, DELETERS, MAX_DELETED, nameOf } from "./deleters.ts";
+import { type Believed, type Commands, countOf, MAX_DELETED, namesDeleter, nameOf } from "./deleters.ts";
 import { withKnownNames } from "./known-names.ts";
 import { mentionsDeletion } from "./mentioned-deletions.ts";
 import { believedByWords, believedIn, leastOf, movesAway } from "./moved-files.ts";
@@ -12,7 +12,7 @@ import { once } from "./once.ts";
 import { ReadingSteps } from "./reading-steps.ts";
 import { commandsOfSed } from "./sed-script.ts";
 import { readShell } from "./shell.ts";
-import { runsAnother, SHELLS } from "./wrappers.ts";
+import { asGit, runsAnother, SHELLS } from "./wrappers.ts";
 
 /** Commands in commands: `sh -c "sh -c ..."`. Deeper ones count as many. */
 const MAX_DEPTH = 4;
@@ -85,12 +85,13 @@ export function deletesMany(words: readonly string[]): boolean {
 }
 
 /** Files that each part of a command names for deletion. */
-function partsOf(words: readonly string[], scope: Scope): readonly (number | "many")[] {
+function partsOf([program = "", ...rest]: readonly string[], scope: Scope): readonly (number | "many")[] {
+  const words = [...asGit(program), ...rest];
   const name = nameOf(words[0]);
   const count = (from: readonly string[]): number | "many" => countOf(from, scope.believed);
   if (copiesByPath(words)) return ["many"];
   if (!runsAnother(words) && !MORE_RUNNERS.has(name)) return [count(words)];
-  const deleters = words.filter((word) => DELETERS.has(nameOf(word))).length;
+  const deleters = words.filter(namesDeleter).length;
   if (scope.steps.takesTooLong(4 + words.length + (words.length * deleters) / 16)) return ["many"];
   if (words.length > MAX_WORDS || runsUnknown(words) || runsItsInput(words)) return ["many"];
   const ofSed = runBySed(words);
@@ -184,7 +185,7 @@ function runsItsInput(words: readonly string[]): boolean {
   }
   const command = words.slice(at);
   const last = command.at(-1);
-  if (last !== undefined && (isShell(last) || runsAnother([last]) || (command.length === 1 && DELETERS.has(nameOf(last))))) return true;
+  if (last !== undefined && (isShell(last) || runsAnother([last]) || (command.length === 1 && namesDeleter(last)))) return true;
   return place !== undefined && textsForShell(command).some((text) => text.includes(place));
 }
 

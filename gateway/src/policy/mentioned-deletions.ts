@@ -1,5 +1,5 @@
 /** Deletions that are mentioned in code, or behind an option, of a program that runs other commands (rule PO13). PURE. */
-import { type Believed, countOf, DELETERS, MAX_DELETED, nameOf } from "./deleters.ts";
+import { type Believed, countOf, MAX_DELETED, namesDeleter, nameOf } from "./deleters.ts";
 import type { ReadingSteps } from "./reading-steps.ts";
 
 interface Reading {
@@ -27,7 +27,7 @@ function isMentioned(text: string, program: string, reading: Reading): boolean {
   return tokens.some((token, at) => {
     // An option with its value: `-xrm`. A line of sed: `1erm`.
     const bare = token.replace(/^-[A-Za-z](?=[a-z])|^[\d,$]+e(?=[a-z])/, "");
-    if (!DELETERS.has(nameOf(bare))) return false;
+    if (!namesDeleter(bare)) return false;
     if ((isList && nameOf(bare) === "rm") || ++seen > MAX_MENTIONS) return true;
     if (reading.steps.takesTooLong((tokens.length - at) / 16)) return true;
     const count = countOf([bare, ...tokens.slice(at + 1)], reading.believed);

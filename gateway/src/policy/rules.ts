@@ -9,7 +9,7 @@ import { foldedPath, isPathName, normalPath } from "./paths.ts";
 import { compileRegex, MAX_SEARCHED_CHARS, type Regex, type RegexEngine } from "./regex.ts";
 import { runsNoArgument } from "./programs.ts";
 import { readShell } from "./shell.ts";
-import { runsAnother, takesTexts } from "./wrappers.ts";
+import { asGit, GIT_PROGRAM, runsAnother, takesTexts } from "./wrappers.ts";
 
 export type Match = "yes" | "no" | "unsure";
 /** One command of a Bash call: its argument vector, or a text that was not understood. */
@@ -63,7 +63,7 @@ function compileCondition({ path, op, value, flags }: ApprovalCondition, engine:
     value,
     vector,
     bare: vector && bareOf(vector),
-    named: isBeginning ? named.filter((word) => word !== "") : [],
+    named: isBeginning ? subcommandsApart(named.filter((word) => word !== "")) : [],
     regex: compiled?.ok === true ? compiled.regex : undefined,
   };
 }
@@ -132,7 +132,9 @@ function matchCommand(condition: CompiledCondition, unit: ShellUnit, allows: boo
   if (allows) return op === "equals" && vector !== undefined && words !== undefined && isEqual(words, vector) ? "yes" : "no";
   const { bare, texts, runs, isPrinter } = factsOf(unit);
   const mayBe = (given: readonly string[]): boolean =>
-    runs || (!isPrinter && mayRun(given, named)) || (op === "startsWith" && beginsLike(given, named));
+    runs ||
+    (!isPrinter && (mayRun(given, named) || isShortened(bare, condition))) ||
+    (op === "startsWith" && beginsLike(bare, named, !isPrinter));
   const otherwise = (): Match => (words === undefined || mayBe(words) ? "unsure" : "no");
   if (vector !== undefined) {
     const fits = (given: readonly string[], wanted = vector): boolean =>
@@ -151,8 +153,10 @@ function mayRun([program = "", ...args]: readonly string[], named: readonly stri
   const [first, ...others] = named;
   if (first === undefined) return false;
   const wanted = programIn(first);
-  const isIn = (given: readonly string[]): boolean =>
-    given.some((word, at) => programIn(word) === wanted && others.every((other, index) => given[at + 1 + index] === other));
+  const isIn = (words: readonly string[]): boolean => {
+    const given = subcommandsApart(words);
+    return given.some((word, at) => programIn(word) === wanted && others.every((other, index) => isLike(given[at + 1 + index], other)));
+  };
   if (isIn(args)) return true;
   const isText = takesTexts(program) ? () => false : (word: string): boolean => /\s|^-.*=/.test(word);
   return args.some((text) => isText(text) && isIn(text.split(/[\s;&|()"'`=]+/)));
@@ -161,13 +165,14 @@ function mayRun([program = "", ...args]: readonly string[], named: readonly stri
  * Whether a command may be what a rule names, with options before it, in another order or in other words: `git -C . push`, `rm -r --force`. Only
  * the program knows what its options mean, so each that begins with the same letter counts.
  */
-function beginsLike([program = "", ...args]: readonly string[], [first = "", ...wanted]: readonly string[]): boolean {
+function beginsLike([program = "", ...args]: readonly string[], [first = "", ...wanted]: readonly string[], mayBeShort: boolean): boolean {
   if (wanted.length === 0 || programIn(program) !== programIn(first)) return false;
   const letters = new Set(args.flatMap(lettersOf));
   let at = 0;
   return wanted.every((word) => {
     if (word.startsWith("-")) return args.includes(word) || lettersOf(word).every((letter) => letters.has(letter));
-    at = args.indexOf(word, at) + 1;
+    const found = args.findIndex((arg, index) => index >= at && (mayBeShort ? isLike(arg, word) : arg === word));
+    at = found + 1;
     return at > 0;
   });
 }
@@ -176,9 +181,22 @@ function lettersOf(option: string): readonly string[] {
   if (option.startsWith("--")) return option.slice(2, 3).toLowerCase().split("");
   return option.startsWith("-") ? option.slice(1).toLowerCase().split("") : [];
 }
+/** Whether a word may be the other one: some programs take the beginning of a subcommand for the whole (`npm pub`). */
+const isLike = (given: string | undefined, wanted: string): boolean =>
+  given === wanted || (given !== undefined && given.length >= 2 && !given.startsWith("-") && wanted.startsWith(given));
+/** Whether a command is what a rule names, with words after the program that are shortened. */
+const isShortened = (given: readonly string[], { op, bare = [] }: CompiledCondition): boolean =>
+  bare.length > 0 &&
+  (op === "equals" ? given.length === bare.length : given.length >= bare.length) &&
+  bare.every((wanted, at) => (at === 0 ? given[at] === wanted : isLike(given[at], wanted)));
+/** `git-push` is `git push`, wherever it stands. */
+const subcommandsApart = (words: readonly string[]): readonly string[] =>
+  words.some((word) => GIT_PROGRAM.test(word)) ? words.flatMap(asGit) : words;
 /** `/bin/RM` is `rm`. */
 const programIn = (program: string): string => program.slice(program.lastIndexOf("/") + 1).toLowerCase();
-const bareOf = ([program, ...rest]: readonly string[]): readonly string[] => (program === undefined ? [] : [programIn(program), ...rest]);
+function bareOf([program, ...rest]: readonly string[]): readonly string[] {
+  return program === undefined ? [] : [...asGit(programIn(program)), ...rest];
+}
 
 function matchValue({ path, op, value, regex }: CompiledCondition, args: PolicyCall["args"], allows: boolean): Match {
   const given = valueAt(args, path);

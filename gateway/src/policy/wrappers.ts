@@ -146,8 +146,16 @@ export function takesTexts(program: string): boolean {
   const { known } = namesOf(program);
   return known !== undefined && TAKES_TEXTS.has(known);
 }
+/** A subcommand of git that is a program of its own: `/usr/lib/git-core/git-push`. */
+export const GIT_PROGRAM = /(?:^|\/)git-([a-z][\w-]*)$/i;
+/** Such a program as git and its subcommand, any other word as it is. */
+export function asGit(word: string): readonly string[] {
+  const subcommand = GIT_PROGRAM.exec(word)?.[1];
+  return subcommand === undefined ? [word] : ["git", subcommand.toLowerCase()];
+}
 /** Whether a command runs another one that is written in its arguments, or may. */
-export function runsAnother([program = "", ...args]: readonly string[]): boolean {
+export function runsAnother([given = "", ...rest]: readonly string[]): boolean {
+  const [program = "", ...args] = [...asGit(given), ...rest];
   // `/proc/self/exe` is the shell itself, and any process has such a name for its program.
   if (program.startsWith("/proc/") || program.startsWith("/dev/")) return true;
   const { base, name, known } = namesOf(program);
