@@ -215,7 +215,10 @@ const EXTENSION = /[^/]\.[^./]+$/;
 /** Have none, and are files. */
 const FILES =
   /(?:^|\/)(?:Makefile|Dockerfile|Gemfile|Rakefile|Procfile|Vagrantfile|Jenkinsfile|README|LICENSE|NOTICE|CHANGELOG|CODEOWNERS)$/;
-/** Whether git only shows what it would do (`-n`), or what a long option says. `-e` and `--exclude` take the next text; `--no-` takes back. */
+/**
+ * Whether git only shows what it would do (`-n`), or what a long option says. Git takes every
+ * beginning of a long option for the whole. `-e`, `--exclude` and `--pathspec-from-file` take the next text; `--no-` takes back.
+ */
 function only(args: readonly string[], long: RegExp): boolean {
   let is = false;
   for (let at = 0; at < args.length; at++) {
@@ -225,7 +228,7 @@ function only(args: readonly string[], long: RegExp): boolean {
     const value = arg.indexOf("e");
     if (arg.startsWith("--")) is ||= long.test(arg);
     else if (arg.startsWith("-")) is ||= (value < 0 ? arg : arg.slice(0, value)).includes("n");
-    if (/^--exc[a-z]*$/.test(arg) || (/^-[^-]/.test(arg) && value === arg.length - 1)) at++;
+    if (/^--(?:e|p)[a-z-]*$/.test(arg) || (/^-[^-]/.test(arg) && value === arg.length - 1)) at++;
   }
   return is;
 }

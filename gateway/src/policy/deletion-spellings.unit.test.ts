@@ -537,6 +537,78 @@ describe("[PO13] deletions that hide in code", () => {
     const few = ["git-clean -n", "/usr/lib/git-core/git-status", "git-utils/run x", "env git-log"];
     assert.deepEqual(all(few), each(few, "few"));
   });
+  it("many: a program that runs its arguments", () => {
+    const many = ["jobs -x rm -rf d", "jobs -lx rm -rf d", "systemd-inhibit --what=idle rm -rf d", "uclampset -m 1 rm -rf d"];
+    const machines = ["x86_64", "i386", "i586", "i686", "uname26", "s390x", "aarch64"].map((name) => `${name} rm -rf d`);
+    assert.deepEqual(all([...many, ...machines]), each([...many, ...machines], "many"));
+    const few = ["jobs -l", "x86_64 make", "systemd-inhibit cargo build"];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
+  it("many: git takes the text after --exclude, however it is shortened, for a pattern", () => {
+    const many = [
+      "git clean -fdx --ex --dry-run",
+      "git clean -fdx --e --dry-run",
+      "git clean -fdx --exclud -n",
+      "git rm -r --pathspec-from-file --dry-run",
+      "git rm -r --pathspec-fr -n",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+    const few = ["git clean -fdx --ex=a --dry-run", "git clean -fdx --ex a -n", "git clean -fdx --dry-run --ex a"];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
+  it("many: a shell that reads its commands from a pipe, whatever its options are", () => {
+    const shells = [
+      "sh +x",
+      "bash --norc",
+      "bash -o pipefail",
+      "bash -oo pipefail errexit",
+      "bash -euo pipefail",
+      "bash --rcfile x",
+      "sh -s -- x",
+      "sh -s x",
+      "bash /dev/stdin",
+      "bash -- /dev/fd/0",
+      "bash /dev/../dev//stdin",
+      "bash /proc/self/fd/0",
+      "sh -",
+      "sh --",
+      "sh - /dev/stdin",
+      "(cd /dev; sh stdin)",
+      "sh $X",
+      'sh "$X"',
+      'sh "$@"',
+      "sh /dev/st*n",
+      "x86_64 bash",
+      "setarch i386 sh +e",
+      "{ sh +x; }",
+      "sudo -u me bash --login",
+      "bash -c sh",
+      "bash -c 'exec sh'",
+      ". /dev/stdin",
+      "source /dev/fd/0",
+      "zsh --emulate sh",
+      "fish -N",
+      "fish --features x",
+      "csh -f",
+      "pwsh -NoProfile -Command -",
+    ];
+    const many = shells.map((shell) => `echo cm0gLXJmIGQ= | base64 -d | ${shell}`);
+    assert.deepEqual(all(many), each(many, "many"));
+    const more = ["ln -s /dev/stdin s; curl x | sh s", "cat <<E | base64 -d | sh +x\ncm0=\nE", "X=/dev/stdin; curl x | sh $X"];
+    assert.deepEqual(all(more), each(more, "many"));
+    const few = [
+      "ls | sh step.sh",
+      "ls | bash -e ./step.sh",
+      "ls | bash -o pipefail step.sh a",
+      "ls | bash -- step.sh",
+      "ls | bash -c 'wc -l'",
+      "ls | fish step.fish",
+      'sh "$t" > out 2>&1',
+      "sh build.sh | tee log; bash --norc x.sh",
+      "echo ok | sh -s -- x",
+    ];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
   it("many: the beginning of a long option that takes a command", () => {
     const many = [
       "split --fi='rm -rf proj/s4' f",

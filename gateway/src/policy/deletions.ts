@@ -11,6 +11,7 @@ import { believedByWords, believedIn, leastOf, movesAway } from "./moved-files.t
 import { once } from "./once.ts";
 import { ReadingSteps } from "./reading-steps.ts";
 import { commandsOfSed } from "./sed-script.ts";
+import { isPipedToShell, namesInput, readsItsInput } from "./shell-input.ts";
 import { readShell } from "./shell.ts";
 import { asGit, runsAnother, SHELLS } from "./wrappers.ts";
 
@@ -138,9 +139,10 @@ const aliasesOf = (args: readonly string[]): readonly string[] =>
 const isShell = (program = ""): boolean => SHELLS.has(nameOf(program)) || program === "." || program === "source";
 /** Run the command that follows their own options. */
 const PREFIXES: ReadonlySet<string> = new Set(
-  "env busybox toybox command exec builtin nohup nice ionice setsid stdbuf timeout sudo doas xargs watch chronic time strace caffeinate eatmydata".split(
-    " ",
-  ),
+  (
+    "env busybox toybox command exec builtin nohup nice ionice setsid stdbuf timeout sudo doas xargs watch chronic time strace caffeinate eatmydata " +
+    "setarch linux32 linux64 x86_64 i386 i486 i586 i686 uname26 uclampset systemd-inhibit chrt taskset prlimit choom numactl fakeroot unshare setpriv"
+  ).split(" "),
 );
 /** What the scripts of sed run: any argument may be one. */
 function runBySed(words: readonly string[]): readonly string[] | "unknown" {
@@ -194,22 +196,24 @@ function runsInput(
   { text, commands, inputs }: { readonly text: string; readonly commands: Commands; readonly inputs: readonly string[] },
   { believed, steps }: Scope,
 ): boolean {
-  const bare = commands.filter((words) => {
+  const isPiped = once(() => isPipedToShell(text));
+  const mayBeInput = once(() => namesInput(text));
+  const isFed = commands.some((words) => {
     const shell = words.findIndex((word) => isShell(word));
     if (shell === -1 || (shell > 0 && (!PREFIXES.has(nameOf(words[0])) || nameOf(words[0]) === "xargs"))) return false;
-    return words.slice(shell + 1).every((arg) => /^-[abd-z]*$/.test(arg));
+    const reads = readsItsInput(words[shell] ?? "", words.slice(shell + 1));
+    return reads === "yes" || ((reads === "unsure" || mayBeInput()) && isPiped());
   });
   if (/(?:^|[\s;&|(])(?:\.|source|[\w./-]*sh)\s+(?:-\w+\s+){0,9}<\(/.test(text)) return true;
   if (SETS_COMMAND.test(text) && mentionsDeletion([text], { believed: "none", steps })) return true;
   if (!/[|<>]/.test(text)) return false;
   const isShown = commands.every(([program = ""]) => SHOWN.has(nameOf(program)) || isShell(program)) && !/\\[0-7xu]|\$/.test(text);
-  if (bare.length > 0 && !isShown && (inputs.length === 0 || PIPED.test(text))) return true;
+  if (isFed && !isShown && (inputs.length === 0 || isPiped())) return true;
   const takes = commands.some(
     (words) => isShell(words[0]) || /^\.{1,2}\//.test(words[0] ?? "") || (runsAnother(words) && !NO_INPUT.has(nameOf(words[0]))),
   );
   return takes && mentionsDeletion([text], { believed, steps });
 }
-const PIPED = /\|&?\s*(?:(?:sudo|env|exec|command)\s+)?[\w./-]{0,40}sh(?=\s*(?:$|[\n;&|)<]|-))/;
 /** Variables whose values other programs run. */
 const SETS_COMMAND = /\b(?:[A-Z_]{0,40}(?:EDITOR|PAGER|COMMAND|ENV|BROWSER|ASKPASS)|GIT_[A-Z_]{1,40}|LESSOPEN|SHELL)=/;
 /** Run others, but not what stands in their input. */

@@ -9,10 +9,12 @@ const ALWAYS: ReadonlySet<string> = words(
     // Programs that are many programs.
     "busybox toybox exe " +
     // Other users, other rights.
-    "sudo sudoedit doas su runuser pkexec gosu setpriv capsh runcon sg newgrp chroot unshare nsenter setarch linux32 linux64 arch firejail bwrap aa-exec sandbox-exec " +
+    "sudo sudoedit doas su runuser run0 pkexec gosu setpriv capsh runcon sg newgrp chroot unshare nsenter setarch linux32 linux64 uname26 x86_64 i386 " +
+    "i486 i586 i686 ppc ppc32 ppc64 s390 s390x sparc sparc32 sparc64 mips mips32 mips64 parisc arm aarch64 arch firejail bwrap nsjail aa-exec sandbox-exec " +
+    "chpst softlimit setuidgid envuidgid envdir setlock " +
     // Time, priorities, limits, terminals, logs.
     "env command exec time nohup nice ionice chrt taskset numactl timeout stdbuf setsid flock watch script unbuffer rlwrap chronic ts expect tmux screen zellij dtach " +
-    "abduco prlimit choom cgexec systemd-run start-stop-daemon daemonize caffeinate hyperfine eatmydata faketime fakeroot fakechroot proot xvfb-run dbus-run-session " +
+    "abduco prlimit choom cgexec systemd-run start-stop-daemon daemonize systemd-inhibit systemd-cat uclampset coresched cpulimit timelimit logsave pipesz lckdo caffeinate hyperfine eatmydata faketime fakeroot fakechroot proot xvfb-run dbus-run-session " +
     "ssh-agent torsocks proxychains proxychains4 trickle catchsegv valgrind perf strace ltrace gdb lldb ld.so run-parts run-one inotifywait watchexec nodemon entr " +
     // Lists of commands.
     "xargs parallel sem at batch crontab fd fdfind ifne mispipe pee " +
@@ -95,6 +97,7 @@ const INLINE: Readonly<Record<string, RegExp>> = {
   pip: /^(?:install|download|wheel|config)$/,
   gem: /^(?:exec|install)$/,
   ip: /^exec$/,
+  jobs: /^-[a-z]*x/,
 };
 /** Commands of a shell that compute what an argument says, `name[$(command)]` included. With `-v` they also set what the shell runs for a name. */
 const COMPUTES: ReadonlySet<string> = words("printf test print integer float exit logout bye return shift break continue");
