@@ -129,11 +129,20 @@ function removed(args: readonly string[], believed: Believed, isRecursive: (opti
   // Its paths come from elsewhere, as in `xargs rm`.
   if (paths.length === 0) return "many";
   const lasting = paths.filter((path) => !isTemporary(path, believed));
-  if (lasting.length > 0 && options.some(isRecursive)) return "many";
-  return lasting.some((path) => UNNAMED.test(path)) ? "many" : lasting.length;
+  // The shell may make `-r` of such an option.
+  if (lasting.length > 0 && options.some((option) => isRecursive(option) || UNNAMED.test(option))) return "many";
+  let count = 0;
+  for (const path of lasting) {
+    const [, list] = LISTED.exec(path) ?? [];
+    if (list === undefined && UNNAMED.test(path)) return "many";
+    count += list?.split(",").length ?? 1;
+  }
+  return count;
 }
 /** What the shell makes out of such a word is not known. */
-const UNNAMED = /[*?[\]{}$]/;
+const UNNAMED = /[*?[\]{}$`]/;
+/** The shell makes one name of each word in the braces. None of them becomes an option. */
+const LISTED = /^(?:[\w./~][\w./~-]*)?\{(\w[\w.-]*(?:,\w[\w.-]*)+)\}[\w./-]*$/;
 
 const rootsOf = (args: readonly string[]): readonly string[] => {
   const end = args.findIndex((arg) => /^[-(!]/.test(arg));

@@ -5,6 +5,7 @@ import { deletionOf } from "./deletions.ts";
 const all = (texts: readonly string[]): Record<string, string> => Object.fromEntries(texts.map((text) => [text, deletionOf(text)]));
 /** With `§` for `$` before a brace, which is a template elsewhere. */
 const braced = (text: string): string => text.replaceAll("§", "$");
+const files = (count: number): string => Array.from({ length: count }, (_, index) => `f${index}`).join(" ");
 const each = (texts: readonly string[], said: string): Record<string, string> => Object.fromEntries(texts.map((text) => [text, said]));
 
 describe("[PO13] plain spellings of a deletion", () => {
@@ -762,5 +763,277 @@ describe("[PO13] everyday lines that delete in temporary folders only, and their
     const parts = ["$CC ", "/a", "-C ", "s/", "a)", "|", "((", "[[ ", braced("§{x"), "$(a) ", "`a` ", "-c alias.x="];
     for (const before of ["", "rm x; cd ", "sh -c '", "xargs ", "git "])
       for (const part of parts) assert.match(deletionOf(before + part.repeat(45_000 / part.length)), /^(?:few|many)$/);
+  });
+});
+
+describe("[PO13] text that is written and not run", () => {
+  it("few: a script in a here-document, a replacement of sed, and the name of a test", () => {
+    const few = [
+      "cat > clean.sh <<'X'\n#!/bin/sh\nrm -rf dist\nX",
+      "cat > clean.sh <<'X'\nrm -rf dist\nX\nchmod +x clean.sh\nls -l",
+      'mkdir -p scripts && cat > scripts/clean.sh <<"X" && chmod +x scripts/clean.sh\nrm -rf dist\nX',
+      "cat <<'X' > clean.sh\nrm -rf dist\nX\n\ngit add clean.sh && git status",
+      "cat >> Makefile <<-X\n\tclean:\n\t\trm -rf dist\n\tX",
+      "tee clean.sh <<'X'\nrm -rf dist\nX",
+      "tee -a clean.sh > /dev/null <<'X'\nrm -rf dist\nX\ncat clean.sh | head -5",
+      "cat > /tmp/notes.md <<'X'\nUse `rm -rf $D`.\nX",
+      "sed -i 's/rm -rf dist/rm -rf build/' Makefile",
+      "sed -i.bak -E -e 's|rm -rf a b|rm -rf c d|g' -e '3,5s/x y/z/;$!p' Makefile && git diff",
+      "sed -n '/rm -rf/p' Makefile | head -3",
+      "python3 -m pytest tests/test_delete.py -k 'remove_dir'",
+      "cd api && python -m pytest -q -k rmtree 2>&1 | tail -5",
+    ];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
+  it("many: the written file, or the input, is run in the same text", () => {
+    const script = "cat > c.sh <<'X'\nrm -rf dist\nX\n";
+    const many = [
+      ...["sh c.sh", "./c.sh", ". c.sh", "bash < c.sh", "cat c.sh | sh", "chmod +x c.sh && ./c.sh", "env sh c.sh", "make", "npm test"].map(
+        (run) => script + run,
+      ),
+      ...[
+        "xargs -a c.sh env",
+        "find . -name c.sh -exec sh {} +",
+        "(sh c.sh)",
+        "x=$(sh c.sh)",
+        "$PWD/c.sh",
+        "`sh c.sh`",
+        "true & sh c.sh",
+      ].map((run) => script + run),
+      ...["git commit -m x", "git -c core.pager=./c.sh log", "python3 -m pytest", "echo a > b; sh c.sh", "crontab c.sh"].map(
+        (run) => script + run,
+      ),
+      "cat > c.sh <<'X' | sh\nrm -rf dist\nX",
+      "cat > c.sh <<'X'; sh c.sh\nrm -rf dist\nX",
+      "sh <<'X'\nrm -rf dist\nX",
+      "cat <<'X' | sh\nrm -rf dist\nX",
+      "tee >(sh) <<'X'\nrm -rf dist\nX",
+      "cat > c.sh <<X\n$(rm -rf dist)\nX",
+      "cat > c.sh <<X\n`rm -rf dist`\nX",
+      "cat > c.sh <<'X'\nX\nrm -rf dist",
+      "cat > c.sh <<'X'\nX \nX\nrm -rf dist\nX",
+      "cat > c.sh <<-'X'\n\tX\nrm -rf dist\nX",
+      "cat > c.sh <<'X'Y\nX\nXY\nrm -rf dist\nX",
+      "cat > c.sh <<'X'\nrm -rf dist",
+      "cat > .git/config <<'X'\n[core]\nfsmonitor=\"\nrm -rf dist\"\nX\ngit status",
+      "cd .git && cat > info.x <<'X'\nrm -rf dist\nX\ngit status",
+      "cat > .bashrc <<'X'\nrm -rf dist\nX",
+      "cat > /dev/fd/3 <<'X'\nrm -rf dist\nX",
+      "cat > $F <<'X'\nrm -rf dist\nX",
+      "cat() { sh; }; cat > c.sh <<'X'\nrm -rf dist\nX",
+      "echo 'a\ncat > c.sh <<X\n'; rm -rf dist\nX",
+      "exec 3> >(sh)\ncat > c.sh <<'X'\nrm -rf dist\nX",
+      "cat > conftest.py <<'X'\nimport shutil; shutil.rmtree('d')\nX\npython3 -m pytest",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+  });
+  it("many: sed runs it, or something runs what sed has written", () => {
+    const many = [
+      "sed -i 's/true/rm -rf d/' run.sh && sh run.sh",
+      "sed -i 's/true/rm -rf d/' run.sh; ./run.sh",
+      "sed -i 's/true/rm -rf d/' Makefile; make",
+      "sed -i 's/x/y = !rm -rf d/' .git/config && git status",
+      "sed -i 's/x/rm -rf d/' conftest.py && python3 -m pytest -k remove_dir",
+      "sed 's/.*/rm -rf d/' a | sh",
+      "sed 's/.*/rm -rf d/e' a",
+      "sed 's/.*/rm -rf d/ge' a",
+      "sed 's/a/b/;e rm -rf d' a",
+      "sed 's/a/b/;1e rm -rf d' a",
+      "sed -e 's/a/b/' -e 'e rm -rf d' a",
+      "sed -n '/x/e rm -rf d' a",
+      "sed 's/[/]/e rm -rf d/' a",
+      "sed 's/a/b/\ne rm -rf d' a",
+      "sed -n 's/rm -rf d/x/w /dev/stdout' a | sh",
+      "sed -f 'rm -rf d' a",
+      "sed --expression='s/a/rm -rf d/e' a",
+      "sed -ie 's/rm -rf d/x/e' a",
+      "sed -ne 'p' -e '$e rm -rf d' a",
+      "find . -exec sed -i 's/a/rm -rf d/e' {} +",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+  });
+  it("many: a module of Python with code, or after a change", () => {
+    const many = [
+      "python3 -m timeit 'shutil.rmtree(\"d\")'",
+      "python3 -c 'shutil.rmtree(\"d\")' -m pytest",
+      "python3 -m pytest -k remove_dir; python3 -c 'shutil.rmtree(\"d\")'",
+      "python3 -m pytest -k remove_dir && rm -rf d",
+      "python3 -m pytest -k remove_dir | xargs rm -rf",
+      "python3 -m pytest -k remove_dir | sh",
+      "echo 'shutil.rmtree(1)' | tee conftest.py && python3 -m pytest",
+      'python3 -m pytest -k "$(rm -rf d)"',
+      "python3 -m pdb -c '!shutil.rmtree(\"d\")' a.py",
+      "python3 -m code <<< 'shutil.rmtree(\"d\")'",
+      "ls | python3 -m asyncio 'rmtree'",
+      "sudo python3 -m cProfile -m 'rmtree'",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+  });
+});
+
+describe("[PO13] one file by its name", () => {
+  it("few: moved into the folder for temporary files, below the home folder, and in braces", () => {
+    const few = [
+      "mv screenshot.png /tmp/screenshot.png",
+      "mv out.json /tmp/",
+      "mv -f ./reports/out.json /tmp && ls /tmp",
+      'rm -f "$HOME/ws/a.txt"',
+      'rm -f $HOME/ws/a.txt "$HOME/b.txt"',
+      braced('rm -f "§{HOME}/ws/a.txt"'),
+      "rm -f ./out/{a,b}.txt",
+      "rm {a,b}.o c.o",
+      `rm x{${files(50).replaceAll(" ", ",")}}`,
+    ];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
+  it("many: a folder, a pattern, or something that is deleted after it", () => {
+    const many = [
+      "mv src /tmp/src",
+      "mv src.d /tmp/",
+      "mv repo.git /tmp/",
+      "mv v1.2 /tmp/",
+      "mv .git /tmp/",
+      "mv .config.json /tmp/",
+      "mv *.png /tmp/",
+      "mv d*/a.png /tmp/",
+      "mv {a,b}.png /tmp/",
+      "mv $X.png /tmp/",
+      "mv ~/a.png /tmp/",
+      "mv ../a.png /tmp/",
+      "mv a.png src /tmp/",
+      "mv a.png b.png /tmp/",
+      "mv -t /tmp a.png",
+      "mv a.png/ /tmp/",
+      "mv a.png /dev/shm/",
+      "mv a.png /var/tmp/",
+      "mv src a.png; mv a.png /tmp/",
+      "mv a.png /tmp/x && rm -rf /tmp/x",
+      "mv a.png /tmp/x; find /tmp/x -delete",
+      "mv a.png /tmp/x; sh -c 'rm -rf /tmp/x'",
+      "ls | xargs mv a.png /tmp/",
+      "sudo mv a.png /tmp/",
+      "for f in *; do mv a.png /tmp/; done",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+  });
+  it("many: the home folder is another one, or the name is none", () => {
+    const many = [
+      'rm -rf "$HOME/ws"',
+      'rm -f "$HOME"/*',
+      'rm -f "$HOME/a"*',
+      "rm -f $HOME/*.txt",
+      "rm -f $HOME/{a,b,c}*",
+      'HOME="/a *"; rm -f $HOME/x',
+      'HO"ME"="/a *"; rm -f $HOME/x',
+      "read HOME; rm -f $HOME/x",
+      "export HOME='/a *'; rm -f $HOME/x",
+      "for HOME in *; do rm -f $HOME/x; done",
+      braced(": §{HOME:=*}; rm -f $HOME/x"),
+      "printf -v HOME '/a *'; rm -f $HOME/x",
+      "printf -v $'\\x48OME' '/a *'; rm -f $HOME/x",
+      'rm -f "$HOMES/x"',
+      'rm -f "$HOME/$X"',
+      'rm -f "$HOME/$(ls)"',
+      "rm -f $OLD/x",
+      'rm "$HOME/bin" -r',
+      'find "$HOME/ws" -delete',
+      'HOME=/; rm -rf "$HOME/etc"',
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+  });
+  it("many: braces that are more than a few names, or an option", () => {
+    const many = [
+      "rm {-rf,d}",
+      "rm -{r,f} d",
+      "rm -{rf,v} d",
+      "rm {,-r} d",
+      "rm -$X d",
+      "rm -? d",
+      "rm a{1..99}",
+      "rm {a..z}",
+      "rm {a,b}*",
+      "rm {a,*}",
+      "rm {a,$X}",
+      "rm {a,{b,c}}",
+      "rm {a,b}{c,d}",
+      "rm -r {a,b}",
+      "rm {a,b} -r",
+      "rm -rf /tmp/{a,..}",
+      "rm {a,b}/?",
+      "{rm,-rf,d}",
+      "xargs rm {a,b} -r",
+      `rm x{${files(51).replaceAll(" ", ",")}}`,
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+  });
+});
+
+describe("[PO13] a variable that the text sets to plain words as the first thing", () => {
+  it("few: it is run as these words, and a trap before mktemp is as good as one after it", () => {
+    const few = [
+      'CMD="npm test"; $CMD',
+      "CMD='npm test' && $CMD --watch",
+      'CMD=npm\n"$CMD" test',
+      'A=npm; B="run build"; $A $B',
+      'T=a.txt; rm -f "$T"',
+      'trap \'rm -f "$tmp"\' EXIT; tmp=$(mktemp); echo a > "$tmp"',
+      'set -e\ntrap \'rm -rf "$d"\' EXIT INT\nd=$(mktemp -d)\ntar xzf a.tgz -C "$d"',
+    ];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
+  it("many: it deletes, or may be something else", () => {
+    const many = [
+      'CMD="rm -rf d"; $CMD',
+      'CMD=rm; "$CMD" -rf d',
+      'A="-rf d"; rm $A',
+      'A=rm; B="-rf d"; $A $B',
+      'CMD="sh -c"; $CMD "rm -rf d"',
+      'CMD=eval; $CMD "rm -rf d"',
+      'CMD="npm test"; CMD=$X; $CMD',
+      'CMD="npm test"; CMD+=x; $CMD',
+      'CMD="npm test"; read CMD; $CMD',
+      'CMD="npm test"; C"MD"=rm; $CMD -rf d',
+      'CMD="npm test"; printf -v CMD rm; $CMD -rf d',
+      'CMD="npm test"; for CMD in rm; do $CMD -rf d; done',
+      'CMD="npm test" & $CMD',
+      'CMD="npm test" | $CMD',
+      'CMD="npm test" $CMD',
+      "false && CMD=npm; $CMD -rf d",
+      'CMD=r; $CMD"m" -rf d',
+      braced("CMD=r; §{CMD}m -rf d"),
+      braced("CMD=npm; §{CMD:=x}; §{CMD/npm/rm} -rf d"),
+      "CMD=npm; sh -c ' $CMD '",
+      "CMD=npm; sh <<'X'\n$CMD x\nX",
+      'CMD=case; $CMD x in y; $R -rf d; echo "a) "',
+      "PATH=npm; $PATH -rf d; $R x",
+      'CMD="npm test"; . ./env.sh; $CMD',
+      'IFS=m; CMD="npm"; $CMD',
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+  });
+  it("many: what a trap deletes is not the folder that mktemp makes", () => {
+    const many = [
+      "trap 'rm -rf \"$tmp\"' EXIT; tmp=d",
+      "trap 'rm -rf \"$tmp\"' EXIT; tmp=$(mktemp -d); tmp=d",
+      "trap 'rm -rf \"$tmp\"' EXIT; tmp=$(mktemp -d)/..",
+      "trap 'rm -rf \"$tmp\"' EXIT; tmp=$(mktemp -d -p .)",
+      "trap 'rm -rf \"$tmp\"' EXIT; false && tmp=$(mktemp -d)",
+      "trap 'rm -rf \"$tmp\"' EXIT && tmp=$(mktemp -d); $X",
+      "trap 'rm -rf \"$tmp\" d' EXIT; tmp=$(mktemp -d)",
+      "trap 'rm -rf \"$tmp/\"../d' EXIT; tmp=$(mktemp -d)",
+      "trap 'rm -rf $tmp' EXIT; tmp=$(mktemp -d)",
+      "trap 'rm -rf \"$other\"' EXIT; tmp=$(mktemp -d)",
+      "trap 'rm -rf \"$tmp\"' EXIT; tmp=$(mktemp -d); read tmp",
+      "trap 'rm -rf \"$tmp\"' EXIT; HOME=$(mktemp -d)",
+      'trap "rm -rf $tmp" EXIT; tmp=$(mktemp -d)',
+      "trap 'rm -rf \"$tmp\"' DEBUG; tmp=$(mktemp -d)",
+      "trap 'rm -rf \"$tmp\"' EXIT; exit; tmp=$(mktemp -d)",
+      "trap 'rm -rf \"$tmp\"' EXIT; TMPDIR=d; tmp=$(mktemp -d)",
+      "TMPDIR=d; trap 'rm -rf \"$tmp\"' EXIT; tmp=$(mktemp -d)",
+      'trap \'rm -rf "$tmp"\' EXIT; tmp=$(mktemp -d); mv ~/d "$tmp"',
+      "trap 'rm -rf \"$tmp\"' EXIT; tmp=$(mktemp -d); unset tmp; eval $X",
+      "trap 'rm -rf \"$tmp\"' EXIT; mktemp() { echo d; }; tmp=$(mktemp -d)",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
   });
 });

@@ -8,6 +8,7 @@ import { type Believed, type Commands, countOf, MAX_DELETED, namesDeleter, nameO
 import { withKnownNames } from "./known-names.ts";
 import { mentionsDeletion } from "./mentioned-deletions.ts";
 import { believedByWords, believedIn, leastOf, movesAway } from "./moved-files.ts";
+import { onlyEdits } from "./only-edits.ts";
 import { once } from "./once.ts";
 import { ReadingSteps } from "./reading-steps.ts";
 import { commandsOfSed } from "./sed-script.ts";
@@ -43,6 +44,7 @@ export function deletionOf(given: string): Deletion {
 }
 function deletionIn(given: string, { depth, believed: outer, isCode = false, steps }: Scope): Deletion {
   if (depth > MAX_DEPTH || given.length > MAX_TEXT || steps.takesTooLong(1 + given.length / 10)) return "many";
+  if (depth === 0 && onlyEdits(given)) return "few";
   // The command may set the variable, and a program that runs another one may give it other variables.
   const shown = depth > 0 ? given : withKnownNames(given);
   const text = depth > 0 || SETS_TMPDIR.test(given.replaceAll(/["'\\]/g, "")) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;

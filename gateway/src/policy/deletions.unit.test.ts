@@ -22,7 +22,7 @@ describe("[PO13] what a command deletes, as far as its words tell", () => {
       "rm -rf ~/old/*",
       "rm *.log",
       'rm "$FILE"',
-      "rm a{1,99}",
+      "rm a{1..99}",
       `rm ${files(51)}`,
       `rm ${files(30)}; rm ${files(30)}`,
       "rm -r -- -old",

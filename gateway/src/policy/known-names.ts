@@ -28,7 +28,39 @@ const withoutTraps = (text: string): string =>
 
 /** The text with the values of the variables that it shows. */
 export function withKnownNames(text: string): string {
-  return text.length > MAX_TEXT ? text : withoutTraps(withValues(text));
+  return text.length > MAX_TEXT ? text : withoutTraps(withValues(withoutSetNames(withMadeFirst(text))));
+}
+/** A trap that is set before the folder or file is made runs at the end, as one that is set after it. */
+const withMadeFirst = (text: string): string =>
+  text.replace(
+    /^((?:\s*set -[A-Za-z]+(?: pipefail)?\s*(?:;|&&|\n))?\s*)(trap '[\w ./;&|>$"{}-]{1,500}'(?: (?:EXIT|INT|TERM|HUP|QUIT|0|1|2|15)){1,9})\s*(?:;|\n)\s*([A-Za-z_]\w{0,40}="?\$\(mktemp[^()\n;&|]{0,90}\)"?)(?=\s*(?:;|&&|\n|$))/,
+    "$1$3; $2",
+  );
+
+/** A variable that the text sets as the first thing, to plain words. */
+const SETS = /^(\s*)([A-Za-z_]\w{0,40})=(?:"([\w ./:,@%+-]{1,300})"|'([\w ./:,@%+-]{1,300})'|([\w./:,@%+-]{1,300}))(\s*(?:;|&&|\n)\s*)/;
+/** Quotes and the like change what a shell makes of the variable. */
+const CHANGES_READING = /['`\\#]|<</;
+/** Words of a shell that are none when they come from a variable. */
+const KEYWORD =
+  /(?:^| )(?:if|then|elif|else|fi|case|esac|in|for|foreach|select|while|until|repeat|do|done|function|time|coproc|begin|switch|end)(?: |$)/;
+const MAX_SET = 5;
+function withoutSetNames(text: string, left = MAX_SET): string {
+  const found = SETS.exec(text);
+  if (found === null || left === 0) return text;
+  const [whole, , name = "", double, single, bare] = found;
+  const rest = text.slice(whole.length);
+  const isSafe = !OF_SYSTEM.test(name) && !CHANGES_READING.test(rest) && !SETTERS.test(rest.replaceAll('"', "")) && isOnlyRead(name, rest);
+  const value = double ?? single ?? bare ?? "";
+  if (!isSafe || KEYWORD.test(value)) return text;
+  const place = (quote: string): RegExp => new RegExp(`(?<=^|[\\s;&|(])${quote}\\$(?:${name}|\\{${name}\\})${quote}(?=$|[\\s;&|)])`, "g");
+  return (
+    whole +
+    withoutSetNames(
+      rest.replaceAll(place('"'), () => `"${value}"`).replaceAll(place(""), () => value),
+      left - 1,
+    )
+  );
 }
 function withValues(text: string): string {
   if (!text.includes("$")) return text;
@@ -38,10 +70,10 @@ function withValues(text: string): string {
   // `set -e` at the beginning sets no variable; printf does with -v only.
   const rest = plain.slice(begin.replaceAll(/["'\\]/g, "").length).replaceAll(/\bprintf\s+(?=[\w%])/g, "echo ");
   if (SPELT.test(text) || SETTERS.test(rest)) return text;
-  let known = text;
+  let known = isOnlyRead("HOME", text) ? text.replaceAll(IN_HOME, "~$2") : text;
   if (made !== null) {
     const [whole, name = ""] = made;
-    const others = text.slice(begin.length + whole.length);
+    const others = known.slice(begin.length + whole.length);
     const isOnly = !OF_SYSTEM.test(name) && !/mktemp|TMPDIR/.test(others.replaceAll(/["'\\]/g, "")) && isOnlyRead(name, others);
     if (isOnly)
       known = `${begin}${whole.replace(/=.*/s, "=made")}${replaced(`"\\$(?:${name}|\\{${name}\\})"`, `/tmp/mktemp.${name}`, others)}`;
@@ -51,6 +83,8 @@ function withValues(text: string): string {
     if (TOOLS.has(name) && isOnlyRead(name, text)) known = replaced(`("?)\\$(?:${name}|\\{${name}\\})\\1`, name.toLowerCase(), known);
   return known;
 }
+/** A path by plain names, alone in quotes or without any. */
+const IN_HOME = /(?<=^|[\s;&|(])("?)\$(?:HOME|\{HOME\})(\/[\w./-]{1,500})\1(?=$|[\s;&|)])/g;
 /** The name stands in the text as `$NAME` or `${NAME}` only. */
 function isOnlyRead(name: string, text: string): boolean {
   const bare = text.replaceAll(/["'\\]/g, "").replaceAll(new RegExp(`\\$(?:${name}(?!\\w)|\\{${name}\\})`, "g"), "");

@@ -3,7 +3,9 @@
  * to a folder that ends with the command is gone.
  */
 import { normalPath } from "./paths.ts";
-import { type Believed, type Commands, isTemporary, nameOf } from "./deleters.ts";
+import { readShell } from "./shell.ts";
+import { runsAnother } from "./wrappers.ts";
+import { type Believed, type Commands, isTemporary, namesDeleter, nameOf } from "./deleters.ts";
 
 /** Folders that end with the command in a sandbox: what is moved there is gone. */
 const MEMORY = /(?<![\w./-])\/(?:dev\/shm|(?:var\/)?run|var\/tmp)(?![\w-])/;
@@ -13,6 +15,7 @@ export function movesAway(text: string, rough: Commands): boolean {
   const moves = rough.flatMap(movedBy);
   if (moves.length === 0) return false;
   if (MEMORY.test(plain)) return true;
+  if (movesOneFile(text)) return false;
   if (!MAY_NAME_TEMPORARY.test(plain.replaceAll(OUTPUT, " "))) return false;
   const home = /\bHOME=/.test(plain) ? "$HOME" : "/~";
   // Those hold a folder that mktemp has made.
@@ -30,6 +33,22 @@ export function movesAway(text: string, rough: Commands): boolean {
     return (isInto || isHere) && named.slice(0, -1).some((from) => isOut(from) && (isInto || /^(?:[/~$`]|\.\.)/.test(from)));
   });
 }
+/** Whether the only thing that a text moves is one file of the workspace, by its name and not as an argument of another program. */
+function movesOneFile(text: string): boolean {
+  const read = readShell(text);
+  if (read.kind !== "plain") return false;
+  const bringing = read.commands.filter(({ words }) => words.some((word) => MOVERS.has(nameOf(word)) || LINKERS.has(nameOf(word))));
+  const [program, ...args] = bringing[0]?.words ?? [];
+  const operands = args.filter((arg) => !/^-[fvn]+$/.test(arg));
+  const [file = "", to = ""] = operands;
+  // What is deleted in the same text may be a folder with such a name.
+  const isAlone = read.commands.every(({ words }) => words[0] === program || !(runsAnother(words) || words.some(namesDeleter)));
+  return isAlone && bringing.length === 1 && program === "mv" && operands.length === 2 && /^(?!-)/.test(to) && isFileByName(file);
+}
+/** By its extension. Some folders have one, too. */
+const isFileByName = (path: string): boolean =>
+  /^(?:\.\/)?(?:\w[\w.-]{0,200}\/){0,20}\w[\w.-]{0,200}\.(?=\w*[a-z])[a-z\d]{1,5}$/i.test(path) &&
+  !/\.(?:git|app|d|old|bak|orig|tmp|xcode\w*|sdk|egg|cache)$/i.test(path);
 /** Where output goes is no folder that something is moved to. */
 const OUTPUT = /[0-9&]?>{1,2}\s{0,9}[^\s;&|<>]{1,200}/g;
 const MAY_NAME_TEMPORARY = /(?<!\.)tmp\b|TMPDIR|mktemp|=made\b|\$UNKNOWN|\/[^\s/]{0,20}[*?[{]/i;
