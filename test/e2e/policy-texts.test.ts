@@ -119,15 +119,16 @@ describe("texts of the command line about what is allowed", () => {
     await terminal.shows("/help shows commands");
     terminal.types("make the first\r");
     await terminal.shows("s calls like it in this conversation");
-    await terminal.shows("y or n");
+    await terminal.shows("y, s or n");
     terminal.types("s\r");
+    await terminal.shows("For this conversation, at most 24 hours: ");
     await terminal.shows("The first is made.");
     fake.enqueue({ toolCalls: uses("Bash", { command: "touch two.txt" }) }, { text: "The second is made." });
     terminal.types("make the second\r");
     await terminal.shows("The second is made.");
     terminal.types("/quit\r");
     await terminal.succeeds();
-    assert.equal(terminal.printed.split("y or n?").length, 2, terminal.printed);
+    assert.equal(terminal.printed.split("y, s or n?").length, 2, terminal.printed);
     const [grant, ...others] = await grants();
     assert.deepEqual([grant?.sessionKey, others], ["agent:main:cli:dm:prompt", []]);
     // [GR7] It ends with the conversation.
@@ -140,8 +141,8 @@ describe("texts of the command line about what is allowed", () => {
     terminal = new Terminal(machine, "chat", "--session", "agent:main:cli:dm:hours");
     await terminal.shows("/help shows commands");
     terminal.types("make the third\r");
-    await terminal.shows("y or n");
-    const code = /([2-9A-Z]{5}): y or n\?/.exec(terminal.printed)?.[1] ?? assert.fail(terminal.printed);
+    await terminal.shows("y, s or n");
+    const code = /([2-9A-Z]{5}): y, s or n\?/.exec(terminal.printed)?.[1] ?? assert.fail(terminal.printed);
     terminal.types(`allow ${code} for 8h\r`);
     await terminal.shows("The third is made.");
     terminal.types("/quit\r");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gsv_protocol::types::{ApprovalAnswerKind, Attachment};
+use gsv_protocol::types::{ApprovalAnswerKind, ApprovalEntry, Attachment};
 
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
@@ -11,6 +11,7 @@ use crate::chat::attach::{Chosen, upload_all};
 use crate::chat::complete::{HELP_HERE, is_command};
 use crate::chat::conversation::Conversation;
 use crate::chat::decision::Decision;
+use crate::chat::misread::SEND_IT;
 use crate::chat::notify::{AFTER, Notify};
 use crate::chat::picked;
 use crate::chat::prompt::Typed;
@@ -92,7 +93,7 @@ impl Talk<'_> {
                 biased;
                 _ = self.interrupts.recv() => During::Interrupt,
                 _ = self.ended.recv() => During::Leave,
-                typed = self.prompt.typed() => self.during(typed?, running.asks()),
+                typed = self.prompt.typed() => self.during(typed?, running.waiting()),
                 told = looked_up(&mut self.facts, &mut self.found) => {
                     self.show_looked_up(told);
                     continue;
@@ -209,7 +210,7 @@ impl Talk<'_> {
                 uploaded = &mut uploading => return Ok(Some((uploaded?, commands))),
                 _ = self.interrupts.recv() => During::Interrupt,
                 _ = self.ended.recv() => During::Leave,
-                typed = self.prompt.typed() => self.during(typed?, false),
+                typed = self.prompt.typed() => self.during(typed?, &[]),
                 _ = ticks.tick() => {
                     self.board.tick();
                     continue;
@@ -232,7 +233,7 @@ impl Talk<'_> {
     }
 
     /// Does what a line asks for during an answer.
-    fn during(&mut self, typed: Typed, asks: bool) -> During {
+    fn during(&mut self, typed: Typed, waiting: &[ApprovalEntry]) -> During {
         let line = match typed {
             Typed::Line(line) => line,
             Typed::Interrupted(line) => {
@@ -241,11 +242,15 @@ impl Talk<'_> {
             }
             Typed::End | Typed::Broken(_) => return During::Leave,
         };
-        match self.reader.read(&line, asks) {
+        match self.reader.read(&line, waiting) {
             Said::Nothing => self.prompt.erase(&line),
             Said::Leave => return During::Leave,
             Said::Attach(path) => picked::attach(&mut self.given.files, &path, self.out),
             Said::Unknown(question) => self.out.note(&question),
+            Said::NoAnswer(problem) => {
+                self.out.note(&problem);
+                self.out.aside(SEND_IT);
+            }
             Said::NotSent => self.out.aside("not sent"),
             Said::Answer(decision) => return During::Answer(decision),
             Said::Decide(decision) => return During::Decide(decision),

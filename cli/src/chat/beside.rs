@@ -17,7 +17,7 @@ use crate::chat::outcomes::{self, is_at_limit};
 use crate::chat::view::{now_answer, too_early};
 use crate::clean::{clean, visible};
 use crate::client::link_failure;
-use crate::commands::approval_view::told;
+use crate::commands::approval_view::{answered_for_you, held, told};
 use crate::exit::Outcome;
 use crate::units::now_ms;
 
@@ -38,6 +38,8 @@ pub(super) struct Beside {
     pub(super) counts_at: Option<Duration>,
     /// The question about a limit that the person has denied: the end of the run is the answer to it.
     pub(super) kept: Option<String>,
+    /// Questions that `--approve` answers as soon as they are looked up, and whether each is about a limit.
+    by_option: Vec<(String, bool)>,
     /// Questions of the runs before the message that the person was told about.
     told: Vec<String>,
     /// The turn is over; it ends after the answers, or at this time.
@@ -58,6 +60,11 @@ impl Turn<'_> {
     /// Whether a call waits for a word.
     pub fn asks(&self) -> bool {
         !self.beside.waiting.is_empty()
+    }
+
+    /// The calls that wait for a word, the one that was shown last first.
+    pub fn waiting(&self) -> &[ApprovalEntry] {
+        &self.beside.waiting
     }
 
     /// Questions that were shown before the turn and still wait.
@@ -208,13 +215,27 @@ impl Turn<'_> {
                 "{code}: --approve all allows calls and raises no limit, so it is denied"
             ));
         }
-        self.effects.push(Effect::Resolve(ApprovalResolveParams {
-            code,
-            decision: self.decision(about_limit),
-            word: None,
-            session_key: Some(self.followed.key()),
-            hash: None,
-        }));
+        // The look finds what is asked, which the person is told with the answer.
+        self.effects.push(Effect::Look(Some(code.clone())));
+        self.beside.by_option.push((code, about_limit));
+    }
+
+    /// Answers the questions that `--approve` decides, also those that can't be found: the gateway knows best whether they wait.
+    fn decide_by_option(&mut self, waiting: &[ApprovalEntry]) {
+        for (code, about_limit) in mem::take(&mut self.beside.by_option) {
+            let decision = self.decision(about_limit);
+            let entry = waiting.iter().find(|entry| entry.code == code);
+            if let Some(entry) = entry {
+                self.note(&answered_for_you(entry, decision == ApprovalAnswerKind::Deny));
+            }
+            self.effects.push(Effect::Resolve(ApprovalResolveParams {
+                code,
+                decision,
+                word: None,
+                session_key: Some(self.followed.key()),
+                hash: entry.map(|entry| entry.hash.clone()),
+            }));
+        }
     }
 
     /// `--approve all` is about calls: no answer without a person raises what a run may cost.
@@ -250,6 +271,7 @@ impl Turn<'_> {
     }
 
     pub(super) fn looked(&mut self, code: Option<&str>, waiting: Vec<ApprovalEntry>, now: Duration) -> Outcome<Goes> {
+        self.decide_by_option(&waiting);
         // A question that was announced may have ended since.
         let is_there = |code| waiting.iter().any(|entry| entry.code == code);
         if code.is_some_and(|code| !is_there(code)) {
@@ -298,7 +320,9 @@ impl Turn<'_> {
     pub(super) fn decided_about(&mut self, decision: Decision) {
         let asked = self.beside.waiting.iter().find(|entry| entry.code == decision.code);
         let is_kept = decision.answer == ApprovalAnswerKind::Deny && asked.is_some_and(|entry| entry.limit.is_some());
+        let holds = asked.and_then(|entry| held(entry, decision.answer));
         self.beside.kept = is_kept.then(|| visible(&decision.code));
+        holds.inspect(|text| self.note(text));
         let params = decision.about(&mut self.beside.waiting);
         self.effects.push(Effect::Resolve(params));
     }
@@ -315,6 +339,7 @@ impl Turn<'_> {
         let entry = self.beside.waiting.remove(0);
         let is_kept = decision == ApprovalAnswerKind::Deny && entry.limit.is_some();
         self.beside.kept = is_kept.then(|| visible(&entry.code));
+        held(&entry, decision).inspect(|text| self.note(text));
         self.effects.push(Effect::Resolve(ApprovalResolveParams {
             code: entry.code,
             decision,

@@ -30,8 +30,9 @@ const COMMANDS: [(&str, &str); 19] = [
 const ALIASES: [&str; 3] = ["/t", "/thinking", "/?"];
 /// What the gateway's own `/help` does not know.
 pub const HELP_HERE: &str = "/attach FILE       send a file with the next message (`/attach none`: no files)\n\
-    y, n               answer the question that waits (other answers: `gsv approval --help`)\n\
-    allow CODE         answer the question with this code, also one of another conversation; `deny CODE [WORD...]`\n\
+    y, s, n            answer the question that waits: once, for calls like it in this conversation (where offered), not\n\
+    allow CODE         answer the question with this code, also one of another conversation; `allow CODE for 8h` (1h, 30d);\n\
+                       `deny CODE [WORD...]`\n\
     /queue             show the messages that wait\n\
     /queue edit N      put message N back into the line; `/queue drop N` removes it\n\
     /queue add TEXT    a message that waits, also where Enter steers\n\

@@ -22,7 +22,7 @@ impl Decision {
         let rest = rest.trim_start();
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
         let code = rest[..end].to_uppercase();
-        if code.len() != CODE_CHARS || !code.chars().all(|c| CODE_ALPHABET.contains(c)) {
+        if !is_code(&code) {
             return None;
         }
         let after = &rest[end..];
@@ -54,6 +54,11 @@ impl Decision {
             hash,
         }
     }
+}
+
+/// Whether a word has the form of a code, in either case.
+pub fn is_code(word: &str) -> bool {
+    word.len() == CODE_CHARS && word.chars().all(|c| CODE_ALPHABET.contains(c.to_ascii_uppercase()))
 }
 
 /// How long calls like it are allowed: `session`, `for 8h`.

@@ -14,6 +14,7 @@ use super::board::Board;
 use super::conversation::Conversation;
 use super::followed::News;
 use super::glance::of_key;
+use super::misread::SEND_IT;
 use super::picked;
 use super::prompt::{Prompt, Typed};
 use super::running::{Answer, answered};
@@ -238,11 +239,15 @@ impl Talk<'_> {
 
     /// Does what a line asks for while no answer is under way. Gives the message to send, or nothing to leave.
     async fn typed(&mut self, line: &str, conversation: &Conversation) -> Option<Option<Outgoing>> {
-        match self.reader.read(line, !self.waiting.is_empty()) {
+        match self.reader.read(line, &self.waiting) {
             Said::Nothing => {}
             Said::Leave => return Some(None),
             Said::Attach(path) => picked::attach(&mut self.given.files, &path, self.out),
             Said::Unknown(question) => self.out.note(&question),
+            Said::NoAnswer(problem) => {
+                self.out.note(&problem);
+                self.out.aside(SEND_IT);
+            }
             Said::NotSent => self.out.aside("not sent"),
             Said::Answer(decision) => self.answer(conversation, decision).await,
             Said::Decide(decision) => self.decide(conversation, line, decision).await,

@@ -17,6 +17,7 @@ mod headlines;
 pub mod interactive;
 mod lines;
 pub mod live;
+mod misread;
 pub mod notify;
 pub mod outcomes;
 mod output_lines;

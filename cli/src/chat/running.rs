@@ -133,6 +133,11 @@ impl<'a> Running<'a> {
         self.turn.asks()
     }
 
+    /// The calls that wait for a word, the one that was shown last first.
+    pub fn waiting(&self) -> &[ApprovalEntry] {
+        self.turn.waiting()
+    }
+
     /// Questions that were shown before and still wait.
     pub fn waits(&mut self, waiting: Vec<ApprovalEntry>) {
         self.turn.waits(waiting);

@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 
-use gsv_protocol::types::ApprovalAnswerKind;
+use gsv_protocol::types::{ApprovalAnswerKind, ApprovalEntry};
 
 use super::attach::Chosen;
 use super::calls::ToolAsk;
 use super::complete::{acts_at_once, message, unknown_command};
 use super::decision::Decision;
+use super::misread;
 use super::thoughts::ThoughtsAsk;
 use super::turn::Ids;
 
@@ -28,6 +29,8 @@ pub enum Said {
     Answer(ApprovalAnswerKind),
     /// A word about the call with a code.
     Decide(Decision),
+    /// It begins as an answer and is none: what was wrong.
+    NoAnswer(String),
     /// A command, which acts at once.
     Command(String),
     /// What to do with the messages that wait.
@@ -84,16 +87,18 @@ impl Reader {
         format!("{problem} Send it as a message? [y = yes]")
     }
 
-    /// Reads a line. `asks`: a call waits for a word.
-    pub fn read(&mut self, line: &str, asks: bool) -> Said {
+    /// Reads a line. `waiting`: the questions of this conversation, the one that was shown last first.
+    pub fn read(&mut self, line: &str, waiting: &[ApprovalEntry]) -> Said {
         let text = message(line);
         let asked = self.unknown.take();
         match (asked, text.to_lowercase().as_str()) {
             (Some(asked), "y" | "yes") => return Said::Message(asked),
             (Some(_), "" | "n" | "no") => return Said::NotSent,
-            (None, "y" | "yes") if asks => return Said::Answer(ApprovalAnswerKind::Allow),
-            (None, "s" | "session") if asks => return Said::Answer(ApprovalAnswerKind::AllowSession),
-            (None, "n" | "no") if asks => return Said::Answer(ApprovalAnswerKind::Deny),
+            (None, "y" | "yes") if !waiting.is_empty() => return Said::Answer(ApprovalAnswerKind::Allow),
+            (None, "s" | "session") if misread::takes(waiting, ApprovalAnswerKind::AllowSession) => {
+                return Said::Answer(ApprovalAnswerKind::AllowSession);
+            }
+            (None, "n" | "no") if !waiting.is_empty() => return Said::Answer(ApprovalAnswerKind::Deny),
             (_, "") => return Said::Nothing,
             (_, "/quit" | "/exit") => return Said::Leave,
             // Any other line is a message of its own.
@@ -104,6 +109,9 @@ impl Reader {
         }
         if let Some(decision) = Decision::read(&text) {
             return Said::Decide(decision);
+        }
+        if let Some(problem) = misread::problem(&text, waiting) {
+            return Said::NoAnswer(problem);
         }
         if let Some(path) = text
             .strip_prefix("/attach")
@@ -191,7 +199,7 @@ mod tests {
 
     #[test]
     fn f43_a_line_means_the_same_at_any_time() {
-        let read = |line: &str| Reader::default().read(line, false);
+        let read = |line: &str| Reader::default().read(line, &[]);
         let said = |text: &str| text.to_owned();
         assert_eq!(read("  "), Said::Nothing);
         assert_eq!(read("hello "), Said::Message(said("hello")));
@@ -211,7 +219,7 @@ mod tests {
 
     #[test]
     fn wb1_the_queue_is_listed_and_changed_and_a_line_can_be_for_the_run() {
-        let read = |line: &str| Reader::default().read(line, false);
+        let read = |line: &str| Reader::default().read(line, &[]);
         assert_eq!(read("/queue"), Said::Queue(QueueAsk::List));
         assert_eq!(read("/Queue  drop 2"), Said::Queue(QueueAsk::Drop(2)));
         assert_eq!(read("/queue edit 1"), Said::Queue(QueueAsk::Edit(1)));
@@ -249,17 +257,24 @@ mod tests {
     #[test]
     fn ap12_yes_and_no_answer_the_call_that_waits() {
         let mut reader = Reader::default();
-        assert_eq!(reader.read("Y", true), Said::Answer(ApprovalAnswerKind::Allow));
-        assert_eq!(reader.read("s", true), Said::Answer(ApprovalAnswerKind::AllowSession));
-        assert_eq!(reader.read("s", false), Said::Message("s".to_owned()));
-        assert_eq!(reader.read("no", true), Said::Answer(ApprovalAnswerKind::Deny));
-        assert_eq!(reader.read("yes please", true), Said::Message("yes please".to_owned()));
-        for asks in [true, false] {
+        let asked = &misread::tests::asked(&["allow_session"])[..];
+        assert_eq!(reader.read("Y", asked), Said::Answer(ApprovalAnswerKind::Allow));
+        assert_eq!(reader.read("s", asked), Said::Answer(ApprovalAnswerKind::AllowSession));
+        assert_eq!(reader.read("s", &[]), Said::Message("s".to_owned()));
+        assert_eq!(reader.read("no", asked), Said::Answer(ApprovalAnswerKind::Deny));
+        assert!(matches!(reader.read("yes please", asked), Said::NoAnswer(_)));
+        assert_eq!(
+            reader.read("is it safe?", asked),
+            Said::Message("is it safe?".to_owned())
+        );
+        let once = &misread::tests::asked(&[])[..];
+        assert!(matches!(reader.read("s", once), Said::NoAnswer(_)));
+        for asks in [asked, &[]] {
             assert!(matches!(reader.read("allow K7Q2A", asks), Said::Decide(_)));
         }
         let question = reader.doubt("allow peace".to_owned(), "No call waits.");
         assert_eq!(question, "No call waits. Send it as a message? [y = yes]");
-        assert_eq!(reader.read("y", true), Said::Message("allow peace".to_owned()));
+        assert_eq!(reader.read("y", asked), Said::Message("allow peace".to_owned()));
     }
 
     #[test]
@@ -272,8 +287,8 @@ mod tests {
             ("else", Said::Message("else".to_owned())),
             ("/quit", Said::Leave),
         ] {
-            assert!(matches!(reader.read("/stauts now", true), Said::Unknown(_)));
-            assert_eq!(reader.read(answer, true), said);
+            assert!(matches!(reader.read("/stauts now", &[]), Said::Unknown(_)));
+            assert_eq!(reader.read(answer, &[]), said);
         }
     }
 

@@ -12,11 +12,12 @@ use crate::chat::decision::Decision;
 use crate::chat::files::{files_of, line};
 use crate::chat::followed::News;
 use crate::chat::headlines::headline;
+use crate::chat::misread::answers;
 use crate::chat::running::Answer;
 use crate::chat::turn::READING;
 use crate::chat::view::{asked, said, too_early};
 use crate::clean::one_line;
-use crate::commands::approval_view::told;
+use crate::commands::approval_view::{held, told};
 use crate::commands::messages::by_itself;
 use crate::embedded::layout::Layout;
 use crate::markdown::Look;
@@ -119,6 +120,7 @@ impl Talk<'_> {
         let entry = self.waiting.remove(0);
         // The end of the run says it.
         let is_quiet = decision == ApprovalAnswerKind::Deny && entry.limit.is_some();
+        held(&entry, decision).inspect(|text| self.out.aside(text));
         let params = ApprovalResolveParams {
             code: entry.code.clone(),
             decision,
@@ -145,6 +147,9 @@ impl Talk<'_> {
         let asked = self.waiting.iter().find(|entry| entry.code == code);
         let is_here = asked.is_some();
         let is_quiet = answer == ApprovalAnswerKind::Deny && asked.is_some_and(|entry| entry.limit.is_some());
+        asked
+            .and_then(|entry| held(entry, answer))
+            .inspect(|text| self.out.aside(text));
         let params = decision.about(&mut self.waiting);
         match conversation
             .resolve(params)
@@ -154,6 +159,13 @@ impl Talk<'_> {
             Ok(_) if is_quiet => {}
             Ok(words) => self.out.aside(&words),
             Err(failure) if failure.reason.as_deref() == Some(errors::APPROVAL_NOT_FOUND.reason) => {
+                if let Some(first) = self.waiting.first() {
+                    let text = format!(
+                        "No question with the code {code} waits. {}",
+                        answers(first, &self.waiting)
+                    );
+                    return self.out.note(&text);
+                }
                 let problem = format!("No call with the code {code} waits for your word.");
                 let question = self.reader.doubt(message(line), &problem);
                 self.out.note(&question);

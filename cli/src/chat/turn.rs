@@ -10,6 +10,7 @@ use gsv_protocol::types::{ChatAbortParams, ChatEvent, ChatSendParams, PolicyMode
 
 use super::assembler::{Assembler, Ending, Show, session_seq};
 use super::followed::{Followed, News, confirms};
+use super::misread::short_answers;
 use super::outcomes::{self, is_at_limit};
 pub use super::turn_io::{Approve, Draw, Effect, Ids, Input, Request};
 use crate::clean::clean;
@@ -366,7 +367,10 @@ impl<'a> Turn<'a> {
             self.note(&if self.beside.waiting.is_empty() {
                 format!("still waiting for the answer after {waited} (Ctrl-C stops the run)")
             } else {
-                "a question waits for your word: y or n".to_owned()
+                format!(
+                    "a question waits for your word: {}",
+                    short_answers(&self.beside.waiting)
+                )
             });
         }
         Ok(Goes::On)

@@ -48,7 +48,8 @@ fn sp10_approve_all_raises_no_limit_of_a_run() {
     turn.handle(accepted(1), seconds(1));
     let paused =
         json!({"state": "paused", "sessionSeq": 3, "text": "t", "approvalId": "K7Q2A", "callId": "c", "limit": true});
-    let effects = turn.handle(chat(paused), seconds(1));
+    let shown = turn.plays(chat(paused), 1);
+    let effects = turn.handle(Input::Looked(Some("K7Q2A".to_owned()), Vec::new()), seconds(1));
     let decisions: Vec<_> = effects
         .iter()
         .filter_map(|effect| match effect {
@@ -58,7 +59,7 @@ fn sp10_approve_all_raises_no_limit_of_a_run() {
         .collect();
     assert_eq!(decisions, [ApprovalAnswerKind::Deny]);
     assert_eq!(
-        words(&effects)[0],
+        shown[0],
         "note K7Q2A: --approve all allows calls and raises no limit, so it is denied"
     );
 }
@@ -74,7 +75,18 @@ fn ap12_approve_never_denies_and_all_allows_without_ending_the_turn() {
         turn.approve = approve;
         turn.handle(accepted(1), seconds(1));
         let paused = json!({"state": "paused", "sessionSeq": 3, "text": "t", "approvalId": "K7Q2A", "callId": "c"});
-        let effects = turn.handle(chat(paused), seconds(1));
+        assert_eq!(turn.plays(chat(paused), 1), ["look K7Q2A"]);
+        let listed = Input::Looked(Some("K7Q2A".to_owned()), vec![waiting("K7Q2A")]);
+        let effects = turn.handle(listed, seconds(1));
+        let why = if decision == ApprovalAnswerKind::Deny {
+            ". It asked because: It runs a program. (r)"
+        } else {
+            ""
+        };
+        assert_eq!(
+            words(&effects)[0],
+            format!("note K7Q2A asks for lap__Bash on lap: rm -rf build{why}")
+        );
         let sent = effects.iter().find_map(|effect| match effect {
             Effect::Resolve(params) => Some((params.code.as_str(), params.decision)),
             _ => None,
@@ -178,7 +190,9 @@ fn ap12_approve_holds_for_the_run_of_its_own_message_and_only_for_it() {
         turn.plays(chat(json!({"runId": "before", "state": "aborted", "sessionSeq": 4})), 2);
         turn.plays(delta(0, "Now"), 2);
         let own = json!({"state": "paused", "sessionSeq": 6, "text": "t", "approvalId": "ACDEF"});
-        assert_eq!(turn.plays(chat(own), 3), [format!("resolve ACDEF {decision}")]);
+        assert_eq!(turn.plays(chat(own), 3), ["look ACDEF"]);
+        let listed = Input::Looked(Some("ACDEF".to_owned()), vec![waiting("ACDEF")]);
+        assert_eq!(turn.plays(listed, 3)[1], format!("resolve ACDEF {decision}"));
     }
 }
 

@@ -13,11 +13,12 @@ use super::calls::{Calls, args_summary};
 use super::files;
 use super::lines::Lines;
 use super::live::{Live, Screen};
+use super::misread::{short_answers, takes};
 use super::output_lines::collapsed;
 use super::thoughts::Thoughts;
 use super::turn::Draw;
 use crate::clean::{Cleaner, clean, one_line, visible};
-use crate::commands::approval_view::{choices, question};
+use crate::commands::approval_view::question;
 use crate::embedded::layout::Layout;
 use crate::exit::{Exit, Outcome};
 use crate::markdown::{self, Look};
@@ -323,10 +324,7 @@ fn how_to_answer(waiting: &[ApprovalEntry]) -> Option<String> {
     Some(if first.limit.is_some() {
         format!("{code}: y lets the run continue, n ends it; a message ends it too and is sent at once")
     } else {
-        let is_offered = choices(first)
-            .iter()
-            .any(|choice| choice.answer == ApprovalAnswerKind::AllowSession);
-        let longer = if is_offered {
+        let longer = if takes(waiting, ApprovalAnswerKind::AllowSession) {
             ", s calls like it in this conversation"
         } else {
             ""
@@ -336,12 +334,19 @@ fn how_to_answer(waiting: &[ApprovalEntry]) -> Option<String> {
 }
 /// Shown when a word at the prompt counts.
 pub fn now_answer(waiting: &[ApprovalEntry]) -> Option<String> {
-    Some(format!("{}: y or n?", visible(&waiting.first()?.code)))
+    Some(format!(
+        "{}: {}?",
+        visible(&waiting.first()?.code),
+        short_answers(waiting)
+    ))
 }
 /// The word was typed before the question could be read.
 pub fn too_early(waiting: &[ApprovalEntry]) -> String {
     let code = waiting.first().map(|first| visible(&first.code)).unwrap_or_default();
-    format!("{code} has only just come, so nothing was answered. Read it, then type y or n.")
+    format!(
+        "{code} has only just come, so nothing was answered. Read it, then type {}.",
+        short_answers(waiting)
+    )
 }
 
 /// An answer of the agent beside the conversation: Markdown, or its source where nothing renders it.

@@ -8,7 +8,7 @@ use gsv_protocol::types::{
     ApprovalAnswerKind, ApprovalEntry, ApprovalListParams, ApprovalResolveParams, ApprovalRevokeParams,
 };
 
-use super::approval_view::{choices, granted, how_long, not_offered, question, told};
+use super::approval_view::{choices, granted, held, not_offered, question, told};
 use super::context::Context;
 use crate::args::{Allow, ApprovalCommand, Hold, Question};
 use crate::ask;
@@ -121,12 +121,11 @@ async fn allow(context: &Context, args: Allow) -> Outcome {
     let Some(choice) = choices(&entry).iter().find(|choice| choice.answer == decision) else {
         return Err(not_offered(&entry));
     };
-    let text = visible(&choice.text);
     if always && !yes {
-        let what = format!("This saves {text}.");
+        let what = format!("This saves {}.", visible(&choice.text));
         ask::confirm(context.out, &what, "save the rule", "Nothing was allowed.")?;
     } else {
-        context.out.aside(&format!("For {}: {text}", how_long(decision)));
+        held(&entry, decision).inspect(|text| context.out.aside(text));
     }
     let hash = entry.hash.clone();
     answer(context, question, decision, None, Some(hash)).await

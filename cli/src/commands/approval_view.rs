@@ -5,9 +5,12 @@ use gsv_protocol::types::{
     ApprovalAnswerKind, ApprovalChoice, ApprovalEntry, ApprovalGrant, ApprovalOutcome, ApprovalResolveResult,
 };
 
-use crate::clean::visible;
+use crate::clean::{one_line, visible};
 use crate::exit::{Failure, Outcome};
 use crate::units::{ago, bytes, duration};
+
+/// Columns of a call in a line about its answer.
+const ASKED_COLUMNS: usize = 72;
 
 /// Everything that a call will do, and why it needs a word.
 pub fn question(entry: &ApprovalEntry, now: u64) -> Vec<String> {
@@ -95,6 +98,37 @@ pub fn longer(entry: &ApprovalEntry) -> Vec<String> {
     timed.into_iter().chain(rule).collect()
 }
 
+/// What an answer allows for longer, where the question offers it.
+pub fn held(entry: &ApprovalEntry, decision: ApprovalAnswerKind) -> Option<String> {
+    let choice = choices(entry).iter().find(|choice| choice.answer == decision)?;
+    Some(format!("For {}: {}", how_long(decision), visible(&choice.text)))
+}
+
+/// A question that `--approve` answers, in one line: the call, and for a denial why it had asked.
+pub fn answered_for_you(entry: &ApprovalEntry, is_denied: bool) -> String {
+    let code = visible(&entry.code);
+    let first = entry
+        .text
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default();
+    let mut text = one_line(first, ASKED_COLUMNS);
+    if entry.text.trim().lines().nth(1).is_some() && !text.ends_with('…') {
+        text.push_str(" …");
+    }
+    let what = match (&entry.limit, &entry.node_id) {
+        (Some(_), _) => "about a limit".to_owned(),
+        (None, Some(node)) => format!("for {} on {}", visible(entry.tool.as_ref()), visible(node.as_ref())),
+        (None, None) => format!("for {} on the gateway", visible(entry.tool.as_ref())),
+    };
+    let why = if is_denied {
+        format!(". It asked because: {} ({})", visible(&entry.why), visible(&entry.rule))
+    } else {
+        String::new()
+    };
+    format!("{code} asks {what}: {text}{why}")
+}
+
 pub fn not_offered(entry: &ApprovalEntry) -> Failure {
     let code = visible(&entry.code);
     if entry.limit.is_some() {
@@ -116,7 +150,7 @@ pub fn not_offered(entry: &ApprovalEntry) -> Failure {
 }
 
 /// How long an answer holds, in words.
-pub fn how_long(decision: ApprovalAnswerKind) -> &'static str {
+fn how_long(decision: ApprovalAnswerKind) -> &'static str {
     match decision {
         ApprovalAnswerKind::AllowSession => "this conversation, at most 24 hours",
         ApprovalAnswerKind::Allow1h => "1 hour",

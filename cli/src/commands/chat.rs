@@ -88,12 +88,16 @@ enum Typed {
 
 fn typed(words: &str) -> Outcome<Typed> {
     let at_the_prompt = |what: &str, next: &str| Err(Failure::usage(format!("`{}` {what}", one_line(words, 60)), next));
-    match Reader::default().read(words, false) {
+    match Reader::default().read(words, &[]) {
         Said::Steer(text) => Ok(Typed::Steer(text)),
         Said::Decide(decision) => Ok(Typed::Decision(decision)),
         Said::Unknown(_) => Err(Failure::usage(
             unknown_command(words).unwrap_or_default(),
             "List the commands: `gsv chat /help`. To send the text as a message, pipe it in: `gsv chat -`.",
+        )),
+        Said::NoAnswer(problem) => Err(Failure::usage(
+            problem,
+            "List the questions that wait: `gsv approval list`. To send the text as a message, pipe it in: `gsv chat -`.",
         )),
         Said::Leave => at_the_prompt("leaves a prompt, and no prompt is open.", "Open one: `gsv chat`."),
         Said::Queue(_) => at_the_prompt(

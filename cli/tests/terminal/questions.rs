@@ -180,3 +180,23 @@ fn sp10_the_owners_no_to_a_limit_is_one_calm_line() {
     terminal.types("/quit\r");
     terminal.ends_with(0);
 }
+
+#[test]
+fn ap12_a_wrong_answer_is_not_sent_and_the_next_line_answers() {
+    let choices = json!([{"answer": "allow_session", "text": "t"}, {"answer": "allow_8h", "text": "t"}]);
+    let (_gateway, _home, mut terminal, mut connection) = at_a_question(&asked(&json!({"choices": choices})));
+    terminal.pictures("K7Q2A: y, s or n?");
+    terminal.types("deny use yarn\r");
+    terminal.pictures("Not sent. `deny` needs the code of the question");
+    terminal.types("allow K7Q2A for 2h\r");
+    terminal.pictures("Not sent. `2h` is no time that can be allowed");
+    terminal.types("y\r");
+    // Nothing was sent before it.
+    let word = connection.expect("approval.resolve");
+    assert_eq!(word.params["decision"], json!("allow"));
+    connection.answer(&word, &json!({"outcome": "allowed"}));
+    listed(&mut connection, &json!([]));
+    terminal.pictures("allowed, the agent goes on");
+    terminal.types("/quit\r");
+    terminal.ends_with(0);
+}
