@@ -252,6 +252,23 @@ fn sb12_the_doctor_tests_the_sandbox_of_the_folder_that_the_node_works_in() {
     };
     let check = found(&home);
     assert!(is_right(&check), "{check}, and the node has {tier}");
+    // A node whose last start had a stronger tier than this machine has now.
+    if tier.as_str().is_some_and(|tier| tier != "bubblewrap") && cfg!(target_os = "linux") {
+        let plan = json!({"profile": "workspace", "workspace": "/ws", "writable": [], "readable": null, "hidden": [], "own": "/own"});
+        let last = node.join("sandbox.json");
+        fs::write(&last, json!({"tier": "bubblewrap", "plan": plan}).to_string()).unwrap();
+        let report = home.gsv(["doctor", "--json", "--offline"]).json();
+        let checks = report["checks"].as_array().unwrap();
+        let check = checks.iter().find(|check| check["name"] == "node").unwrap();
+        let said = check["found"].as_str().unwrap();
+        assert!(
+            said.starts_with("`lap` does not start")
+                && said.contains("bubblewrap, but this machine has only")
+                && said.contains("`tier = "),
+            "{check}"
+        );
+        fs::remove_file(&last).unwrap();
+    }
     // A node that was started before the folder was noted.
     fs::remove_file(&stored).unwrap();
     let check = found(&home);

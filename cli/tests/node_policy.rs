@@ -129,7 +129,18 @@ fn sb11_a_policy_that_is_open_or_wrong_stops_the_node() {
     );
     machine.policy("sandbox = \"workspace\"\n[roots]\nrw = [\"/\"]\n", 0o600);
     let wide = machine.refused();
-    assert!(wide.contains("whole system"), "{wide}");
+    assert!(
+        wide.contains("`roots.rw` in node.toml") && wide.contains("whole system"),
+        "{wide}"
+    );
+    machine.policy("[roots]\nrw = [\"~/missing\"]\n", 0o600);
+    let missing = machine.refused();
+    assert!(missing.contains("missing does not exist"), "{missing}");
+    // No tier is the reason, and the sandbox is no mistake.
+    assert!(
+        !missing.contains("can't enforce") && !missing.contains("off"),
+        "{missing}"
+    );
 }
 
 #[test]
@@ -140,6 +151,12 @@ fn sb12_off_is_no_sandbox() {
     assert_eq!(node.hello["nodeRuntime"]["sandbox"], json!({"profile": "off"}));
     end(child, node);
     assert!(!machine.home.root().join(".cache").exists());
+    let tested = machine
+        .home
+        .gsv(["node", "sandbox", "--workspace", &machine.workspace()]);
+    let shown = tested.stdout;
+    assert!(shown.contains("possible"), "{shown}");
+    assert!(!shown.contains("level") && !shown.contains("network"), "{shown}");
 }
 
 #[test]
@@ -224,10 +241,7 @@ fn sb12_no_node_starts_without_a_sandbox_that_its_policy_needs_or_that_it_had_be
         .gsv(["node", "--workspace", keys.to_str().unwrap()])
         .failed(2)
         .stderr;
-    assert!(
-        said.contains("It was enforced at an earlier start") && said.contains("sandbox = \"off\""),
-        "{said}"
-    );
+    assert!(said.contains("It was enforced at an earlier start"), "{said}");
     machine.policy("sandbox = \"off\"\n", 0o600);
     let (child, node) = machine.start();
     end(child, node);

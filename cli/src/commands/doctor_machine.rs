@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use gsv_node::sandbox::{Profile, Tier, describe, examine};
+use gsv_node::sandbox::{self, Profile, SandboxSettings, Tier, describe, examine, would_start};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::doctor_report::Report;
 use super::local::Local;
 use super::node::{last_workspace, private_folders, sandbox_settings};
-use crate::config::Config;
+use crate::config::{Config, check_node_id};
 use crate::embedded::bootstrap::Bootstrap;
 use crate::embedded::health;
 use crate::embedded::layout::Layout;
@@ -69,6 +69,9 @@ pub fn check_sandbox(report: &mut Report, layout: &Layout, config: Option<&Confi
     for own in [&settings.own, &own_workspace] {
         let _ = std::fs::remove_dir_all(own);
     }
+    if let Ok(Ok(examined)) = &tested {
+        check_nodes_start(report, layout, &settings, &examined.report);
+    }
     let (level, problem) = match tested {
         Ok(Ok(examined)) => (examined.report.level(), examined.report.problem()),
         Ok(Err(error)) => (None, error.to_string()),
@@ -82,6 +85,27 @@ pub fn check_sandbox(report: &mut Report, layout: &Layout, config: Option<&Confi
             format!("none, so you are asked about each command of the agent; {UNCONFINED}: {problem}"),
             format!("`gsv node sandbox` shows what is missing. {OTHER_USER}"),
         ),
+    }
+}
+
+/// Whether the sandbox of this machine is enough for each of its nodes, by the node's own folder.
+fn check_nodes_start(report: &mut Report, layout: &Layout, settings: &SandboxSettings, found: &sandbox::Report) {
+    for dir in std::fs::read_dir(layout.home.join("node"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let name = dir.file_name().to_string_lossy().into_owned();
+        if !dir.path().is_dir() || check_node_id(&name).is_err() {
+            continue;
+        }
+        if let Err(error) = would_start(settings, found, &dir.path()) {
+            report.fail(
+                "node",
+                format!("`{name}` does not start. {error}"),
+                "`gsv node sandbox` shows what is missing.",
+            );
+        }
     }
 }
 

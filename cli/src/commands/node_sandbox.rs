@@ -50,16 +50,20 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     let level = reports.iter().find_map(Report::level);
     let advice = reports.first().and_then(Report::advice);
     let limits = policy_limits.map(|limits| (limits.memory_bytes >> 20, limits.processes));
+    // What is tested is not what is in force.
+    let is_off = configured == Some(Profile::Off);
+    let in_force = level.as_ref().filter(|_| !is_off);
     // Listed hosts have no effect where no tier can let commands reach them.
-    let network = listed.as_ref().filter(|_| level.as_ref().is_some_and(Level::has_hosts));
+    let network = listed.as_ref().filter(|_| in_force.is_some_and(Level::has_hosts));
     let data = json!({
         "workspace": workspace,
         "configured": configured.map(Profile::name),
         "network": network,
         "limits": limits.map(|(memory_mib, processes)| json!({"memoryMib": memory_mib, "processes": processes})),
         "tested": tested.name(),
-        "tier": level.as_ref().map(|level| level.tier.name()),
-        "gaps": level.as_ref().map(|level| level.gaps.iter().map(|gap| gap.words()).collect::<Vec<_>>()),
+        "tier": in_force.map(|level| level.tier.name()),
+        "possibleTier": level.as_ref().filter(|_| is_off).map(|level| level.tier.name()),
+        "gaps": in_force.map(|level| level.gaps.iter().map(|gap| gap.words()).collect::<Vec<_>>()),
         "tiers": reports.iter().flat_map(|report| &report.findings).map(tier_json).collect::<Vec<_>>(),
         "advice": advice,
     });
@@ -69,12 +73,12 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
             ("configured", Some(configured_words(configured))),
             (
                 "network",
-                Some(network_words(level.as_ref(), listed.as_deref(), settings.may_leave)),
+                (!is_off).then(|| network_words(in_force, listed.as_deref(), settings.may_leave)),
             ),
             ("limits", Some(limits_words(limits))),
             ("tested", Some(tested.name().to_owned())),
             (
-                "level",
+                if is_off { "possible" } else { "level" },
                 Some(level.as_ref().map_or_else(|| "none".to_owned(), describe)),
             ),
         ]);

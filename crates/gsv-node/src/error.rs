@@ -28,6 +28,12 @@ pub enum NodeError {
         profile.name()
     )]
     Sandbox { profile: Profile, reason: String },
+    #[error(
+        "`{key}` in node.toml is wrong, so the node does not start: {reason}. It is a list of existing folders that begin with `/` or `~/`, as in `{key} = [\"~/data\"]`."
+    )]
+    Policy { key: &'static str, reason: String },
+    #[error("The sandbox of the agent's commands can't be set up, so the node does not start: {reason}")]
+    SandboxFolder { reason: String },
     #[error("the tools can't be set up: {0}")]
     Tools(#[from] ToolError),
     #[error(transparent)]
@@ -42,9 +48,12 @@ impl NodeError {
         match self {
             Self::BadId { .. } | Self::PrivateWorkspace { .. } => errors::NODE_BAD_OPTIONS.reason,
             Self::Tools(error @ ToolError::BadDefinition { .. }) => error.reason(),
-            Self::Folder { .. } | Self::Sandbox { .. } | Self::Ledger(_) | Self::Tools(_) => {
-                errors::NODE_CANNOT_START.reason
-            }
+            Self::Folder { .. }
+            | Self::Sandbox { .. }
+            | Self::Policy { .. }
+            | Self::SandboxFolder { .. }
+            | Self::Ledger(_)
+            | Self::Tools(_) => errors::NODE_CANNOT_START.reason,
             Self::Link(error) => error.reason(),
         }
     }
@@ -52,7 +61,11 @@ impl NodeError {
     /// Exit status of a program that ends with this.
     pub fn exit_status(&self) -> u8 {
         match self {
-            Self::BadId { .. } | Self::PrivateWorkspace { .. } | Self::Sandbox { .. } => 2,
+            Self::BadId { .. }
+            | Self::PrivateWorkspace { .. }
+            | Self::Sandbox { .. }
+            | Self::Policy { .. }
+            | Self::SandboxFolder { .. } => 2,
             Self::Link(error) => error.exit_status(),
             Self::Folder { .. } | Self::Tools(_) | Self::Ledger(_) => 1,
         }

@@ -261,6 +261,10 @@ fn announce(reporter: &Reporter, config: &NodeConfig, level: Option<&sandbox::Le
             Level::Warn,
             &format!("Commands run without a sandbox, so the gateway asks about each that may change something: {why}"),
         ),
+        (None, None) if config.sandbox.is_some() => reporter.report(
+            Level::Warn,
+            "Commands run without a sandbox, with all your rights, because node.toml says `sandbox = \"off\"`. With `sandbox = \"workspace\"` there, commands write only in the workspace.",
+        ),
         (None, None) => reporter.log.write(Level::Info, "commands run without a sandbox", &[]),
     }
 }

@@ -90,7 +90,16 @@ impl NodePolicy {
                 }
                 "tier" => {
                     let name = item.as_str().ok_or_else(|| problem("it must be a string"))?;
-                    policy.tier = Some(Tier::parse(name).map_err(|error| problem(&error))?);
+                    let tier = Tier::parse(name).map_err(|error| problem(&error))?;
+                    if !tier.is_of_this_system() {
+                        let others = Tier::ALL.into_iter().filter(|tier| tier.is_of_this_system());
+                        let names: Vec<String> = others.map(|tier| format!("`{}`", tier.name())).collect();
+                        return Err(problem(&format!(
+                            "this system does not have the tier `{name}`; it has {}",
+                            names.join(" and ")
+                        )));
+                    }
+                    policy.tier = Some(tier);
                     policy.needs_sandbox = true;
                 }
                 "network" => policy.hosts = hosts(item).map_err(|error| problem(&error))?,
@@ -100,7 +109,12 @@ impl NodePolicy {
                 }
                 "env" => {
                     policy.env = strings(item).ok_or_else(|| problem("it must be a list of strings"))?;
-                    if let Some(name) = policy.env.iter().find(|name| is_reserved(name) || !is_name(name)) {
+                    if let Some(name) = policy.env.iter().find(|name| !is_name(name)) {
+                        return Err(problem(&format!(
+                            "{name:?} is no name of a variable: that has letters, digits and `_`, and no digit first"
+                        )));
+                    }
+                    if let Some(name) = policy.env.iter().find(|name| is_reserved(name)) {
                         return Err(problem(&format!("{name:?} can't be passed to commands")));
                     }
                 }
@@ -293,7 +307,9 @@ fn expand(name: &str, home: &Path) -> Option<PathBuf> {
 }
 
 fn is_name(name: &str) -> bool {
-    !name.is_empty() && !name.contains(['=', '\0'])
+    !name.starts_with(|c: char| c.is_ascii_digit())
+        && !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// What no command may write, because the user's own programs run or obey it.
@@ -325,6 +341,11 @@ fn holds_programs(cache: &Path, home: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const SEATBELT: &str = "tier = \"seatbelt\"";
+    const LANDLOCK: &str = "tier = \"landlock\"";
+    const TIER: &str = if cfg!(target_os = "macos") { SEATBELT } else { LANDLOCK };
+    const OTHER_TIER: &str = if cfg!(target_os = "macos") { LANDLOCK } else { SEATBELT };
 
     fn parse(text: &str) -> Result<NodePolicy, String> {
         NodePolicy::parse(text, Path::new("/home/u"))
@@ -370,7 +391,7 @@ mod tests {
             "[roots]\nro = [\"/srv\"]",
             "caches = []",
             "escalation = false",
-            "tier = \"landlock\"",
+            TIER,
         ] {
             assert!(parse(text).unwrap().needs_sandbox, "{text}");
         }
@@ -392,7 +413,7 @@ mod tests {
             ("sandbox = true", 1, "string"),
             ("\ntier = \"best\"", 2, "`landlock`"),
             ("tier = 1", 1, "string"),
-            ("sandbox = \"off\"\ntier = \"landlock\"", 2, "no tier is used"),
+            (&format!("sandbox = \"off\"\n{TIER}"), 2, "no tier is used"),
             ("network = [1]", 1, "list"),
             ("network = \"all\"", 1, "\"none\""),
             ("\nnetwork = [\"http://a.org\"]", 2, "`*.example.org`"),
@@ -411,7 +432,9 @@ mod tests {
             ("env = \"A\"", 1, "list"),
             ("env = [1]", 1, "list"),
             ("env = [\"GSV_TOKEN\"]", 1, "can't be passed"),
-            ("env = [\"A=B\"]", 1, "can't be passed"),
+            ("\nenv = [\"A\", \"1x\"]", 2, "\"1x\" is no name of a variable"),
+            ("env = [\"A=B\"]", 1, "no name of a variable"),
+            (OTHER_TIER, 1, "this system does not have the tier"),
             ("caches = [\"~/.cargo\"]", 1, "programs"),
             ("caches = [\"~/go/bin\"]", 1, "programs"),
             ("caches = [\"relative\"]", 1, "`/`"),

@@ -55,10 +55,7 @@ pub fn examine(
     private: &[PathBuf],
     tiers: &[Tier],
 ) -> Result<Examined, NodeError> {
-    let refused = |reason: String| NodeError::Sandbox {
-        profile: settings.profile,
-        reason,
-    };
+    let refused = |reason: String| NodeError::SandboxFolder { reason };
     let made = DirBuilder::new().recursive(true).mode(0o700).create(&settings.own);
     made.map_err(|error| refused(format!("its folder {} can't be made: {error}.", settings.own.display())))?;
     let mut homes = vec![settings.home.clone()];
@@ -73,7 +70,14 @@ pub fn examine(
         homes,
         own: settings.own.clone(),
     };
-    let plan = Plan::new(&request, &Disk).map_err(|problem| refused(format!("{}.", problem.0)))?;
+    let plan = Plan::new(&request, &Disk).map_err(|problem| match problem.key {
+        // A default cache is no mistake of the owner.
+        Some(key) if settings.is_required => NodeError::Policy {
+            key,
+            reason: problem.reason,
+        },
+        _ => refused(format!("{}.", problem.reason)),
+    })?;
     // Before the test: what a command left there must not make it fail.
     prepare(&plan, &settings.home).map_err(|source| NodeError::Folder {
         path: settings.own.clone(),
@@ -121,22 +125,41 @@ pub(crate) fn confine(
                 missing: None,
             })
         }
-        Err(NodeError::Sandbox { reason, .. }) if settings.is_required || file.exists() => {
-            let before = if settings.is_required {
-                ""
-            } else {
-                "It was enforced at an earlier start of this node."
-            };
-            Err(refused(
-                settings,
-                format!("{} {before}", reason.trim_end()).trim_end().to_owned(),
-            ))
+        Err(error @ (NodeError::Sandbox { .. } | NodeError::SandboxFolder { .. }))
+            if settings.is_required || file.exists() =>
+        {
+            Err(with_history(settings, error))
         }
-        Err(NodeError::Sandbox { reason, .. }) => Ok(Confinement {
+        Err(NodeError::Sandbox { reason, .. } | NodeError::SandboxFolder { reason }) => Ok(Confinement {
             sandbox: None,
             missing: Some(reason.trim_end().to_owned()),
         }),
         Err(error) => Err(error),
+    }
+}
+
+/// Says why a node whose policy does not need the sandbox can't start without it.
+fn with_history(settings: &SandboxSettings, mut error: NodeError) -> NodeError {
+    if let (false, NodeError::Sandbox { reason, .. } | NodeError::SandboxFolder { reason }) =
+        (settings.is_required, &mut error)
+    {
+        *reason = format!(
+            "{} It was enforced at an earlier start of this node.",
+            reason.trim_end()
+        );
+    }
+    error
+}
+
+/// Whether the tiers that were found are enough for a node with this state folder.
+///
+/// # Errors
+/// The node would not start: the words of its refusal.
+pub fn would_start(settings: &SandboxSettings, report: &Report, state_dir: &Path) -> Result<(), NodeError> {
+    match level_of(settings, report) {
+        Ok(level) => accept(settings, level.tier, &why_weaker(report), state_dir),
+        Err(error) if settings.is_required || state_dir.join(STORED).exists() => Err(with_history(settings, error)),
+        Err(_) => Ok(()),
     }
 }
 
@@ -198,14 +221,15 @@ fn refused(settings: &SandboxSettings, reason: String) -> NodeError {
 
 fn enforced(settings: &SandboxSettings, workspace: &Path, private: &[PathBuf]) -> Result<(Level, Examined), NodeError> {
     let examined = examine(settings, workspace, private, &Tier::ALL)?;
-    let report = &examined.report;
-    match report.level().filter(|_| report.confinement.is_some()) {
-        Some(level) => Ok((level, examined)),
-        None => Err(refused(
-            settings,
-            format!("{}. {}", report.problem(), report.advice().unwrap_or_default()),
-        )),
-    }
+    level_of(settings, &examined.report).map(|level| (level, examined))
+}
+
+fn level_of(settings: &SandboxSettings, report: &Report) -> Result<Level, NodeError> {
+    let level = report.level().filter(|_| report.confinement.is_some());
+    level.ok_or_else(|| {
+        let reason = format!("{}. {}", report.problem(), report.advice().unwrap_or_default());
+        refused(settings, reason.trim_end().to_owned())
+    })
 }
 
 fn set_up(

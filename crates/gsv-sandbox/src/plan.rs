@@ -49,10 +49,15 @@ pub struct Plan {
     pub read_only: bool,
 }
 
-/// Why a profile can't be had with these folders. A sentence with what to do.
+/// Why a profile can't be had with these folders.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Refused(pub String);
+#[error("{reason}")]
+pub struct Refused {
+    /// The list of the policy that has the folder.
+    pub key: Option<&'static str>,
+    /// A sentence with what to do.
+    pub reason: String,
+}
 
 /// What programs need besides the workspace.
 const SYSTEM: &[&str] = &[
@@ -95,15 +100,16 @@ impl Plan {
     pub fn new(request: &Request, look: &dyn Look) -> Result<Self, Refused> {
         let hidden = hidden(&request.homes, &request.private);
         let hidden_now: Vec<PathBuf> = hidden.iter().filter_map(|path| look.real(path)).collect();
-        let check = |folder: &Path, is_writable: bool| {
+        let check = |folder: &Path, is_writable: bool, key: Option<&'static str>| {
+            let refused = |reason: String| Refused { key, reason };
             let real = look.real(folder).ok_or_else(|| {
-                Refused(format!(
+                refused(format!(
                     "the folder {} does not exist; create it or take it out",
                     folder.display()
                 ))
             })?;
             if real == Path::new("/") {
-                return Err(Refused(format!(
+                return Err(refused(format!(
                     "{} is the whole system; name the folders that commands need",
                     folder.display()
                 )));
@@ -115,13 +121,13 @@ impl Plan {
                     .filter_map(|home| look.real(home))
                     .any(|home| home.starts_with(&real))
             {
-                return Err(Refused(format!(
+                return Err(refused(format!(
                     "{} has the home of the user in it; name a folder in the home instead",
                     folder.display()
                 )));
             }
             if let Some(secret) = hidden_now.iter().find(|secret| overlap(secret, &real)) {
-                return Err(Refused(format!(
+                return Err(refused(format!(
                     "{} and {}, which commands must not see, overlap; name another folder",
                     folder.display(),
                     secret.display()
@@ -129,25 +135,26 @@ impl Plan {
             }
             Ok(real)
         };
-        let workspace = check(&request.workspace, true)?;
+        let workspace = check(&request.workspace, true, None)?;
         let mut writable = vec![workspace.clone()];
         for folder in &request.writable {
-            writable.push(check(folder, true)?);
+            writable.push(check(folder, true, Some("roots.rw"))?);
         }
         for cache in &request.caches {
             if look.real(cache).is_some() {
-                writable.push(check(cache, true)?);
+                writable.push(check(cache, true, Some("caches"))?);
             }
         }
+        let of_own = |reason: String| Refused { key: None, reason };
         let own = (look.real(&request.own)).ok_or_else(|| {
-            Refused(format!(
+            of_own(format!(
                 "the folder {} does not exist; create it",
                 request.own.display()
             ))
         })?;
         for folder in [own.join("tmp"), own.join("cache")] {
             if let Some(secret) = hidden_now.iter().find(|secret| overlap(secret, &folder)) {
-                return Err(Refused(format!(
+                return Err(of_own(format!(
                     "the sandbox's folder {} and {}, which commands must not see, overlap; set XDG_CACHE_HOME to another folder",
                     folder.display(),
                     secret.display()
@@ -159,7 +166,7 @@ impl Plan {
             Profile::Strict => {
                 let mut readable: Vec<PathBuf> = SYSTEM.iter().filter_map(|path| look.real(Path::new(path))).collect();
                 for folder in &request.readable {
-                    readable.push(check(folder, false)?);
+                    readable.push(check(folder, false, Some("roots.ro"))?);
                 }
                 Some(without_inner(readable))
             }
@@ -254,7 +261,7 @@ mod tests {
         let refused = |change: &dyn Fn(&mut Request)| {
             let mut request = request(Profile::Strict);
             change(&mut request);
-            Plan::new(&request, &disk()).unwrap_err().0
+            Plan::new(&request, &disk()).unwrap_err().reason
         };
         for (change, word) in [
             (

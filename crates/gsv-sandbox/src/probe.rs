@@ -237,7 +237,7 @@ fn fly(request: &Request, confinement: &Confinement, program: &Program) -> io::R
     lab_request.private.push(hidden.clone());
     let mut plan = match Plan::new(&lab_request, &Disk) {
         Ok(plan) => plan,
-        Err(refused) => return Ok(Err(refused.0)),
+        Err(refused) => return Ok(Err(refused.reason)),
     };
     let canary = Disk.real(&program.path).unwrap_or_else(|| program.path.clone());
     plan.program = Some(canary.clone());

@@ -57,6 +57,14 @@ impl Tier {
 
     pub const ALL: [Self; 3] = [Self::Bubblewrap, Self::Landlock, Self::Seatbelt];
 
+    /// Whether this system can have it.
+    pub const fn is_of_this_system(self) -> bool {
+        match self {
+            Self::Bubblewrap | Self::Landlock => cfg!(target_os = "linux"),
+            Self::Seatbelt => cfg!(target_os = "macos"),
+        }
+    }
+
     /// # Errors
     /// A sentence that names the tiers.
     pub fn parse(name: &str) -> Result<Self, String> {
