@@ -182,3 +182,27 @@ fn cf3_an_editor_that_fails_and_an_older_gateway_are_said() {
     );
     assert!(run.failed(1).stderr.contains("gsv config set"));
 }
+
+#[test]
+fn cf3_without_a_terminal_and_an_editor_nothing_is_opened() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let run = thread::scope(|scope| {
+        let run = scope.spawn(|| {
+            let mut command = home.command();
+            command
+                .args(["config", "edit"])
+                .env_remove("VISUAL")
+                .env_remove("EDITOR")
+                .stdin(Stdio::null());
+            finish(start(&mut command))
+        });
+        let mut connection = gateway.accept();
+        let request = connection.expect("config.get");
+        connection.answer(&request, &json!({"config": config("anthropic"), "version": 7}));
+        run.join().unwrap()
+    });
+    let said = run.failed(2).stderr;
+    assert!(said.contains("Not a terminal"), "{said}");
+    assert!(drafts(&home).is_empty());
+}

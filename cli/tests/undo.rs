@@ -101,7 +101,14 @@ fn un4_an_undo_prints_its_name_and_what_was_left_is_a_failure() {
     let run = asked(&["undo", "run-1", "--yes"], "undo.apply", &params, &left).failed(1);
     assert!(
         run.stderr
-            .contains("Overwrite later changes too: `gsv undo run-1 --force`."),
+            .contains("The others are done. Overwrite later changes too: `gsv undo run-1 --force`."),
+        "{}",
+        run.stderr
+    );
+    let alone = answer(&[place(&[("b.txt", "rewrite", "conflict")])], &[]);
+    let run = asked(&["undo", "run-1", "--yes"], "undo.apply", &params, &alone).failed(1);
+    assert!(
+        run.stderr.contains("Nothing was changed. Overwrite") && !run.stderr.contains("others"),
         "{}",
         run.stderr
     );

@@ -70,7 +70,12 @@ pub async fn run(context: &Context, args: Undo) -> Outcome {
             ));
         }
     }
-    rest(&done, "The others are done.")
+    let others = if count(&done, UndoOutcome::Undone) > 0 {
+        "The others are done."
+    } else {
+        "Nothing was changed."
+    };
+    rest(&done, others)
 }
 
 /// A failure when something was left, so that scripts see it.
