@@ -211,6 +211,15 @@ fn config_get_shows_plain_values_plainly() {
         &json!({"ok": true, "path": "model.id", "wasSet": true}),
     )
     .ok();
+    let entry = "toolApproval.rules.0";
+    let run = asked(
+        &["config", "unset", entry],
+        "config.unset",
+        &json!({ "path": entry }),
+        &json!({"ok": true, "path": entry, "wasSet": true}),
+    )
+    .ok();
+    assert!(run.stderr.contains("toolApproval.rules.0 is removed"), "{}", run.stderr);
 }
 
 #[test]

@@ -156,5 +156,8 @@ describe("texts of the command line about what is allowed", () => {
     fake.enqueue({ toolCalls: uses("Bash", { command: "touch four.txt" }) }, { text: "The fourth is made." });
     assert.match(await machine.ok("chat", "--session", "agent:main:cli:dm:other", "make the fourth"), /The fourth is made\./);
     assert.match(await machine.ok("approval", "grants"), used("1 time, last "));
+    // [PO8] A change of the mode says when it ends.
+    const full = await machine.gsv(["session", "set", "agent:main:cli:dm:hours", "--mode", "full"]);
+    assert.match(full.stderr, /agent:main:cli:dm:hours is changed; the mode full holds until /);
   });
 });

@@ -88,10 +88,12 @@ pub async fn run(context: &Context, command: ConfigCommand) -> Outcome {
         ConfigCommand::Unset { path } => {
             let asked = path.clone();
             let unset = context.change::<ConfigUnset>(ConfigUnsetParams { path }, |result| {
-                let words = if result.was_set {
-                    "has its default again"
-                } else {
-                    "was not set"
+                // An entry of a list has no default.
+                let is_entry = result.path.rsplit('.').next().is_some_and(is_number);
+                let words = match (result.was_set, is_entry) {
+                    (true, true) => "is removed",
+                    (true, false) => "has its default again",
+                    (false, _) => "was not set",
                 };
                 format!("{} {words}", one_line(&result.path, 200))
             });
@@ -99,4 +101,7 @@ pub async fn run(context: &Context, command: ConfigCommand) -> Outcome {
         }
     }
     Ok(())
+}
+fn is_number(part: &str) -> bool {
+    !part.is_empty() && part.chars().all(|c| c.is_ascii_digit())
 }

@@ -94,8 +94,19 @@ pub async fn run(context: &Context, command: SessionCommand) -> Outcome {
         }
         SessionCommand::Set(args) => {
             let params = patch(args)?;
-            let words = format!("{} is changed", clean(params.session_key.as_str()));
-            context.change::<SessionPatch>(params, |_| words).await
+            let session_key = params.session_key.clone();
+            let has_mode = params.settings.as_ref().is_some_and(|settings| settings.mode.is_some());
+            let mut words = format!("{} is changed", clean(session_key.as_str()));
+            let result = context.ask::<SessionPatch>(params).await?;
+            // The change is made, also when its end can't be asked for.
+            if has_mode
+                && let Ok(now) = context.ask::<SessionGet>(SessionGetParams { session_key }).await
+                && let (Some(mode), Some(until)) = (now.settings.mode, now.settings.mode_until)
+            {
+                words = format!("{words}; the mode {} holds until {}", mode.as_str(), time(until));
+            }
+            out.done(&result, &words);
+            Ok(())
         }
     }
 }
