@@ -517,3 +517,18 @@ fn f44_a_single_command_of_the_prompt_or_an_unknown_one_is_refused_with_what_to_
         assert!(run.stderr.contains(next), "{words}: {}", run.stderr);
     }
 }
+
+#[test]
+fn st5_a_message_whose_run_a_stop_of_everything_ended_says_how_to_go_on() {
+    let gateway = FakeGateway::new().serving(&["gateway.status"]);
+    let home = gateway.home();
+    let child = start(&home, &["count"]);
+    let mut connection = gateway.accept();
+    let run = connection.started(1);
+    connection.chat(&run, &json!({"state": "aborted", "sessionSeq": 2}));
+    let status = connection.expect("gateway.status");
+    let stopped = json!({"since": 1, "by": "cli"});
+    connection.answer(&status, &json!({"version": "1", "stopped": stopped}));
+    let said = finish(child).failed(1).stderr;
+    assert!(said.contains("Go on with `gsv resume`"), "{said}");
+}

@@ -26,7 +26,10 @@ impl Turn<'_> {
                 if stopped == Some(true) {
                     return Err(Failure::later(
                         "GSV is stopped. The message is accepted and waits.",
-                        "Go on with `gsv resume`; the answer is then in `gsv session show`.",
+                        format!(
+                            "Go on with `gsv resume`; the answer is then in `gsv session show {}`.",
+                            self.followed.session
+                        ),
                     ));
                 }
                 self.show_early("");

@@ -5,6 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use gsv_protocol::errors;
 use gsv_protocol::methods::ChatSend;
 use gsv_protocol::types::{ChatSendParams, ChatSendResult, PolicyMode, SessionKey, WhileBusy};
 use rustix::fs::{FileType, fstat};
@@ -227,9 +228,18 @@ async fn talk(context: &Context, session: String, args: &Chat, message: Option<S
                     while_busy: while_busy(args),
                     mode: args.mode,
                 };
-                conversation
+                let ended = conversation
                     .turn(request, &mut View::new(out, thoughts), &mut interrupts)
-                    .await
+                    .await;
+                match ended {
+                    Err(failure) if failure.is(&errors::RUN_ABORTED) && conversation.stopped().await.is_some() => {
+                        Err(Failure {
+                            next: "Everything is stopped. Go on with `gsv resume`.".to_owned(),
+                            ..failure
+                        })
+                    }
+                    ended => ended,
+                }
             }
             Err(failure) => Err(failure),
         }
