@@ -247,6 +247,7 @@ fn set_up(
         level,
         wrapper: wrapper.into(),
         roots: plan.lasting().cloned().collect(),
+        own_roots: plan.roots.clone(),
         environment: environment(plan, env::vars_os(), &settings.env),
         may_leave: settings.may_leave,
         network: network.map(|listed| Network { listed }),

@@ -210,6 +210,7 @@ mod tests {
         Plan {
             profile: Profile::Workspace,
             workspace: "/tmp/ws".into(),
+            roots: vec![],
             writable: vec!["/tmp/ws".into(), "/own/tmp".into()],
             readable: None,
             hidden: vec![],

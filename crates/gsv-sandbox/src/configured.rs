@@ -236,7 +236,7 @@ mod tests {
         .file("/home/u/data/x.cfg", "");
         let homes = [PathBuf::from("/home/u")];
         let found = protected(
-            Path::new("/ws"),
+            &["/ws".into()],
             &["/home/u/data".into()],
             &homes,
             Path::new("/ws"),
@@ -273,7 +273,7 @@ mod tests {
             assert!(found.pinned.contains(&PathBuf::from(path)), "{path}");
         }
         assert!(!found.read_only.contains(&PathBuf::from("/ws/all")));
-        let runs = |path: &str| is_run_by_others(Path::new("/ws"), Path::new(path), &homes, &disk).unwrap();
+        let runs = |path: &str| is_run_by_others(&["/ws".into()], Path::new(path), &homes, &disk).unwrap();
         for path in [
             "/ws/.githooks/new",
             "/ws/tools/CLEAN.sh",
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn sb5_a_repository_around_the_workspace_is_read_too() {
         let below = Fake::of(&["/r/sub/a/.h/pre-push"]).file("/r/.git/config", "[core]\n hooksPath = sub/a/.h\n");
-        let part = protected(Path::new("/r/sub"), &[], &[], Path::new("/r/sub"), &below).unwrap();
+        let part = protected(&["/r/sub".into()], &[], &[], Path::new("/r/sub"), &below).unwrap();
         assert_eq!(part.read_only, [PathBuf::from("/r/sub/a/.h")]);
     }
 }

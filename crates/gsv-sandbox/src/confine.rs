@@ -17,7 +17,7 @@ use crate::look::Disk;
 use crate::mounts::close_inherited;
 use crate::plan::Plan;
 use crate::profile::Tier;
-use crate::protect::protected;
+use crate::protect::{names, protected, smaller};
 use crate::seatbelt;
 
 /// A plan and what enforces it, as it is stored for the commands of one node.
@@ -72,7 +72,7 @@ impl Confinement {
                 let profile = seatbelt::profile(
                     &self.plan,
                     &protected(
-                        &self.plan.workspace,
+                        &self.plan.searched(),
                         &self.plan.writable,
                         &self.plan.homes,
                         &workdir,
@@ -146,7 +146,7 @@ impl Confinement {
             Mounts::default()
         } else {
             Mounts::open(protected(
-                &self.plan.workspace,
+                &self.plan.searched(),
                 &self.plan.writable,
                 &self.plan.homes,
                 workdir,
@@ -170,8 +170,9 @@ impl Confinement {
         let files = Files::new().map_err(failed)?;
         if mounted.arguments.len() > ARGUMENTS {
             return Err(format!(
-                "{} has more hooks, settings and sockets that must be kept from commands than bubblewrap can mount. Ask the user to remove what is not needed there, or to start the node with a smaller workspace (`gsv node --workspace`)",
-                self.plan.workspace.display(),
+                "there are more hooks, settings and sockets in {} that must be kept from commands than bubblewrap can mount. Ask the user to remove what is not needed there, or to {}",
+                names(&self.plan.searched()),
+                smaller(&self.plan.searched()),
             ));
         }
         let mut built = Command::new(bubblewrap);

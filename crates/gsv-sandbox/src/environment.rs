@@ -73,6 +73,7 @@ mod tests {
         let plan = Plan {
             profile: Profile::Workspace,
             workspace: "/ws".into(),
+            roots: vec![],
             writable: vec![],
             readable: None,
             hidden: vec![],

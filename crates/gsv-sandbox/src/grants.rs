@@ -111,6 +111,7 @@ mod tests {
         Plan {
             profile: Profile::Workspace,
             workspace: "/home/u/ws".into(),
+            roots: vec![],
             writable: writable.iter().map(PathBuf::from).collect(),
             readable: None,
             hidden: hidden.iter().map(PathBuf::from).collect(),

@@ -32,7 +32,10 @@ pub struct Request {
 pub struct Plan {
     pub profile: Profile,
     pub workspace: PathBuf,
-    /// With the workspace, the caches, and the sandbox's own folders.
+    /// The further folders of the owner that commands may write. Hooks and settings in them are protected as those of the workspace.
+    #[serde(default)]
+    pub roots: Vec<PathBuf>,
+    /// With the workspace, the roots, the caches, and the sandbox's own folders.
     pub writable: Vec<PathBuf>,
     /// All that may be read; `None` means everything that is not hidden.
     pub readable: Option<Vec<PathBuf>>,
@@ -90,6 +93,12 @@ impl Plan {
         self.writable.iter().filter(|folder| !folder.starts_with(&self.own))
     }
 
+    /// The workspace, then the roots: where hooks and settings are searched.
+    pub fn searched(&self) -> Vec<PathBuf> {
+        let roots = self.roots.iter().filter(|root| **root != self.workspace);
+        std::iter::once(&self.workspace).chain(roots).cloned().collect()
+    }
+
     /// The caches of tools whose usual cache is not writable.
     pub fn cache(&self) -> PathBuf {
         self.own.join("cache")
@@ -136,10 +145,10 @@ impl Plan {
             Ok(real)
         };
         let workspace = check(&request.workspace, true, None)?;
+        let roots = request.writable.iter().map(|folder| check(folder, true, Some("roots.rw")));
+        let roots: Vec<PathBuf> = roots.collect::<Result<_, _>>()?;
         let mut writable = vec![workspace.clone()];
-        for folder in &request.writable {
-            writable.push(check(folder, true, Some("roots.rw"))?);
-        }
+        writable.extend(roots.iter().cloned());
         for cache in &request.caches {
             if look.real(cache).is_some() {
                 writable.push(check(cache, true, Some("caches"))?);
@@ -175,6 +184,7 @@ impl Plan {
         Ok(Self {
             profile: request.profile,
             workspace,
+            roots,
             writable: without_inner(writable),
             readable,
             hidden,
@@ -251,6 +261,15 @@ mod tests {
             ])
         );
         assert_eq!(plan.readable, None);
+        assert_eq!(plan.searched(), paths(&["/home/u/ws"]));
+        let mut with_root = request(Profile::Workspace);
+        with_root.writable = paths(&["/home/u/data", "/home/u/alias"]);
+        let with_root = Plan::new(&with_root, &disk()).unwrap();
+        assert_eq!(
+            with_root.searched(),
+            paths(&["/home/u/ws", "/home/u/data"]),
+            "no caches"
+        );
         assert_eq!(plan.hidden_now(&disk()), paths(&["/home/u/.gsv", "/home/u/.ssh"]));
         let strict = Plan::new(&request(Profile::Strict), &disk()).unwrap();
         assert_eq!(strict.readable, Some(paths(&["/etc", "/usr"])));

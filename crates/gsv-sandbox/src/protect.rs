@@ -1,5 +1,5 @@
-//! Files of the workspace that other programs of the user run: git hooks, shell files, editor tasks. Commands may read
-//! them, not change them. PURE: the file system is asked through [`Look`].
+//! Files of the workspace, and of the owner's other writable folders, that other programs of the user run: git hooks, shell files, editor
+//! tasks. Commands may read them, not change them. PURE: the file system is asked through [`Look`].
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use crate::bounded::Bounded;
 use crate::configured::{Target, linked, linked_hooks, targets};
 use crate::git::GitDirectories;
 use crate::look::{Kind, Look};
+use crate::plan::without_inner;
 
 /// Names that are protected in the workspace and in each project folder in it.
 const NAMES: &[&str] = &[
@@ -71,24 +72,23 @@ pub(crate) struct Protected {
     pub(crate) missing: Vec<PathBuf>,
 }
 
-/// The protected paths that exist, in the workspace, in folders up to two levels below it, and on the way to `workdir`. `writable`: where
-/// commands may write, besides the workspace.
+/// The protected paths that exist, in the folders of the owner, in folders up to two levels below them, and on the way to `workdir`. `searched`:
+/// the workspace, then the other folders of the owner that commands may write. `writable`: where commands may write, besides these.
 ///
 /// # Errors
 /// A sentence: there is more than can be looked at, so not all would be protected.
 pub(crate) fn protected(
-    workspace: &Path,
+    searched: &[PathBuf],
     writable: &[PathBuf],
     homes: &[PathBuf],
     workdir: &Path,
     look: &dyn Look,
 ) -> Result<Protected, String> {
     let look = &Bounded::new(look);
-    let roots: Vec<PathBuf> = std::iter::once(workspace.to_owned())
-        .chain(writable.iter().cloned())
-        .collect();
+    // The outermost ones: the folders between two of them must stay in their places, too.
+    let roots = without_inner(searched.iter().chain(writable).cloned().collect());
     let mut found = Protected::default();
-    let search = Search::new(workspace, workdir, look);
+    let search = Search::new(searched, workdir, look);
     for folder in &search.projects {
         let file = folder.join(".git");
         // Of a worktree or a submodule: it says where the git directory is.
@@ -108,16 +108,33 @@ pub(crate) fn protected(
     for (directory, has_hooks) in search.git.found.iter().filter(|(path, _)| is_writable(path)) {
         found.git_directory(&roots, directory, *has_hooks, look);
     }
-    found.configured(&roots, &search.targets(workspace, homes, look), look);
+    found.configured(&roots, &search.targets(searched, homes, look), look);
     found.tidy();
-    look.finish(found).map_err(|problem| too_much(workspace, &problem))
+    look.finish(found).map_err(|problem| too_much(searched, &problem))
 }
 
-fn too_much(workspace: &Path, problem: &str) -> String {
+fn too_much(searched: &[PathBuf], problem: &str) -> String {
     format!(
-        "hooks and settings in {} can't all be protected, because {problem}. Ask the user to remove what is not needed there, or to start the node with a smaller workspace (`gsv node --workspace`)",
-        workspace.display()
+        "hooks and settings in {} can't all be protected, because {problem}. Ask the user to remove what is not needed there, or to {}",
+        names(searched),
+        smaller(searched)
     )
+}
+
+/// The folders of the owner, for a sentence.
+pub(crate) fn names(searched: &[PathBuf]) -> String {
+    let names: Vec<String> = searched.iter().map(|folder| folder.display().to_string()).collect();
+    names.join(" and ")
+}
+
+/// What the owner can do when there is too much in these folders.
+pub(crate) fn smaller(searched: &[PathBuf]) -> &'static str {
+    match searched {
+        [_, _, ..] => {
+            "start the node with a smaller workspace (`gsv node --workspace`) or with smaller folders in `roots.rw` of node.toml"
+        }
+        _ => "start the node with a smaller workspace (`gsv node --workspace`)",
+    }
 }
 
 impl Protected {
@@ -195,35 +212,37 @@ fn is_below(roots: &[PathBuf], path: &Path) -> bool {
     roots.iter().any(|root| path.starts_with(root) && path != root)
 }
 
-/// Whether `path`, without links, is something that a repository of the workspace, or one above it, has git run or read as its configuration, or
-/// what a link with a protected name leads to.
+/// Whether `path`, without links, is something that a repository of the folders `searched`, or one above them, has git run or read as its
+/// configuration, or what a link with a protected name leads to. `searched`: the workspace, then the other folders of the owner that commands
+/// may write.
 ///
 /// # Errors
 /// A sentence: there is more than can be looked at.
-pub fn is_run_by_others(workspace: &Path, path: &Path, homes: &[PathBuf], look: &dyn Look) -> Result<bool, String> {
+pub fn is_run_by_others(searched: &[PathBuf], path: &Path, homes: &[PathBuf], look: &dyn Look) -> Result<bool, String> {
     let look = &Bounded::new(look);
     // Some disks take `WATCH` and `watch` for one name.
     let folded = |path: &Path| PathBuf::from(path.to_string_lossy().to_lowercase());
-    let search = Search::new(workspace, path.parent().unwrap_or(workspace), look);
+    let search = Search::new(searched, path.parent().unwrap_or(path), look);
     let path = folded(path);
-    let targets = search.targets(workspace, homes, look);
+    let targets = search.targets(searched, homes, look);
     let is_one = targets.iter().any(|target| path.starts_with(folded(target.path())));
-    look.finish(is_one).map_err(|problem| too_much(workspace, &problem))
+    look.finish(is_one).map_err(|problem| too_much(searched, &problem))
 }
 
-/// What is found in a workspace.
+/// What is found in the folders of the owner.
 struct Search<'a> {
     projects: Vec<PathBuf>,
     settings: Vec<PathBuf>,
-    /// Also of repositories around the workspace, and elsewhere.
+    /// Also of repositories around these folders, and elsewhere.
     git: GitDirectories<'a>,
 }
 
 impl<'a> Search<'a> {
-    fn new(workspace: &Path, workdir: &Path, look: &'a Bounded<'a>) -> Self {
-        let projects = projects(workspace, workdir, look);
+    fn new(searched: &[PathBuf], workdir: &Path, look: &'a Bounded<'a>) -> Self {
+        let projects = projects(searched, workdir, look);
         let mut git = GitDirectories::new(look);
-        for folder in workspace.ancestors().skip(1) {
+        let around: BTreeSet<&Path> = searched.iter().flat_map(|root| root.ancestors().skip(1)).collect();
+        for folder in around {
             git.search(folder);
         }
         for folder in &projects {
@@ -238,7 +257,7 @@ impl<'a> Search<'a> {
     }
 
     /// What the configurations of the repositories name, and what links in the place of protected files and hooks lead to.
-    fn targets(&self, workspace: &Path, homes: &[PathBuf], look: &Bounded) -> Vec<Target> {
+    fn targets(&self, searched: &[PathBuf], homes: &[PathBuf], look: &Bounded) -> Vec<Target> {
         let target_of = |path: PathBuf| {
             let is_link = look.kind(&path) == Some(Kind::Link);
             is_link.then(|| linked(&path, look)).flatten()
@@ -248,7 +267,9 @@ impl<'a> Search<'a> {
             let mut trees = self.git.trees.get(directory).cloned().unwrap_or_default();
             if !directory.ends_with(".git") {
                 // Git can be told to use it for other files (`--work-tree`), usually those around it.
-                trees.push(workspace.to_owned());
+                let (workspace, others) = searched.split_at(searched.len().min(1));
+                trees.extend(workspace.iter().cloned());
+                trees.extend(others.iter().filter(|root| directory.starts_with(root)).cloned());
             }
             all.extend(targets(directory, &trees, homes, look));
             all.extend(linked_hooks(&directory.join("hooks"), look));
@@ -277,30 +298,47 @@ fn settings(projects: &[PathBuf], look: &Bounded) -> Vec<PathBuf> {
     found
 }
 
-fn projects(workspace: &Path, workdir: &Path, look: &Bounded) -> Vec<PathBuf> {
-    let mut folders = vec![workspace.to_owned()];
-    let mut level = folders.clone();
-    for _ in 0..DEPTH {
-        let mut next = Vec::new();
-        for folder in &level {
-            let inner = look.all(folder, ENTRIES).into_iter();
-            let inner = inner.filter(|(name, kind)| *kind == Kind::Dir && name != ".git" && name != "node_modules");
-            next.extend(inner.map(|(name, _)| folder.join(name)));
-            if folders.len() + next.len() > FOLDERS {
-                look.fail(format!("it has more than {FOLDERS} folders up to two levels below it"));
-                return folders;
+/// The limit is for all folders together.
+fn projects(searched: &[PathBuf], workdir: &Path, look: &Bounded) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    for root in searched {
+        let mut level = vec![root.clone()];
+        folders.push(root.clone());
+        for _ in 0..DEPTH {
+            let mut next = Vec::new();
+            for folder in &level {
+                let inner = look.all(folder, ENTRIES).into_iter();
+                let inner = inner.filter(|(name, kind)| *kind == Kind::Dir && name != ".git" && name != "node_modules");
+                next.extend(inner.map(|(name, _)| folder.join(name)));
+                if folders.len() + next.len() > FOLDERS {
+                    look.fail(too_many(searched));
+                    return folders;
+                }
             }
+            folders.extend(next.iter().cloned());
+            level = next;
         }
-        folders.extend(next.iter().cloned());
-        level = next;
     }
-    let above = workdir.ancestors().take_while(|path| path.starts_with(workspace));
-    for folder in above {
+    if searched.len() > 1 {
+        // One of them may lie in another one.
+        folders.sort();
+        folders.dedup();
+    }
+    let is_inside = |path: &Path| searched.iter().any(|root| path.starts_with(root));
+    for folder in workdir.ancestors().take_while(|path| is_inside(path)) {
         if !folders.iter().any(|known| known == folder) {
             folders.push(folder.to_owned());
         }
     }
     folders
+}
+
+fn too_many(searched: &[PathBuf]) -> String {
+    let (whose, below) = match searched {
+        [_, _, ..] => ("they have together", "them"),
+        _ => ("it has", "it"),
+    };
+    format!("{whose} more than {FOLDERS} folders up to two levels below {below}")
 }
 
 #[cfg(test)]
@@ -326,7 +364,7 @@ mod tests {
             "/ws/.git/modules/libs/foo/modules/bar/HEAD",
         ])
         .link("/ws/.bashrc", "/etc/bashrc");
-        let found = protected(Path::new("/ws"), &[], &[], Path::new("/ws/a/b/c/d/src"), &disk).unwrap();
+        let found = protected(&["/ws".into()], &[], &[], Path::new("/ws/a/b/c/d/src"), &disk).unwrap();
         let mut names: Vec<String> = found.read_only.iter().map(|path| path.display().to_string()).collect();
         names.sort();
         assert_eq!(
@@ -378,7 +416,7 @@ mod tests {
             "/ws/.claude/plugins/.git/config",
         ])
         .file("/ws/sep/.git", "gitdir: /data/meta");
-        let found = protected(Path::new("/ws"), &["/data".into()], &[], Path::new("/ws"), &disk).unwrap();
+        let found = protected(&["/ws".into()], &["/data".into()], &[], Path::new("/ws"), &disk).unwrap();
         let paths = |names: &[&str]| -> Vec<PathBuf> { names.iter().map(PathBuf::from).collect() };
         assert_eq!(
             found.read_only,
@@ -407,9 +445,77 @@ mod tests {
     }
 
     #[test]
+    fn sb5_the_other_folders_of_the_owner_are_searched_as_the_workspace_is() {
+        let disk = Fake::of(&[
+            "/ws/.git/hooks/pre-commit",
+            "/ws/deep/a/b/c/.envrc",
+            "/other/.envrc",
+            "/other/lib/.git/hooks/pre-commit",
+            "/other/bare/HEAD",
+            "/other/bare/objects/",
+            "/other/bare/refs/",
+            "/other/tools/watch",
+            "/other/a/b/c/.envrc",
+            "/up/in/hk/pre-push",
+            "/cache/.envrc",
+        ])
+        .file("/other/.git/config", "[core]\n fsmonitor = tools/watch\n")
+        .file("/up/.git/config", "[core]\n hooksPath = in/hk\n");
+        // One of them lies in the workspace.
+        let searched = ["/ws", "/other", "/up/in", "/ws/deep/a"].map(PathBuf::from);
+        let find = |workdir: &str| protected(&searched, &["/cache".into()], &[], Path::new(workdir), &disk).unwrap();
+        let found = find("/other/a/b/c");
+        let paths = |names: &[&str]| -> Vec<PathBuf> { names.iter().map(PathBuf::from).collect() };
+        assert_eq!(
+            found.read_only,
+            paths(&[
+                "/other/.envrc",
+                "/other/.git/config",
+                "/other/a/b/c/.envrc",
+                "/other/lib/.git/hooks",
+                "/other/tools/watch",
+                "/up/in/hk",
+                "/ws/.git/hooks",
+                "/ws/deep/a/b/c/.envrc",
+            ])
+        );
+        assert!(!find("/ws").read_only.contains(&PathBuf::from("/other/a/b/c/.envrc")));
+        assert_eq!(found.missing, paths(&["/other/.git/hooks", "/other/bare/hooks"]));
+        assert!(found.pinned.contains(&PathBuf::from("/other/bare/objects")));
+        let runs = |searched: &[PathBuf], path: &str| is_run_by_others(searched, Path::new(path), &[], &disk).unwrap();
+        assert!(runs(&searched, "/other/tools/watch") && runs(&searched, "/up/in/hk/x"));
+        assert!(!runs(&searched[..1], "/other/tools/watch") && !runs(&searched, "/other/tools/x"));
+    }
+
+    #[test]
+    fn sb5_a_workspace_in_a_folder_of_the_owner_stays_in_its_place() {
+        let disk = Fake::of(&["/r/ws/.git/hooks/pre-commit"]);
+        let searched = ["/r/ws", "/r"].map(PathBuf::from);
+        let found = protected(&searched, &["/r".into()], &[], Path::new("/r/ws"), &disk).unwrap();
+        assert_eq!(found.pinned, ["/r/ws", "/r/ws/.git"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn sb5_the_limit_of_folders_is_for_all_of_the_owners_folders_together() {
+        let names: Vec<String> = (0..FOLDERS - 10).map(|number| format!("/ws/p{number:05}/f")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let other: Vec<String> = (0..20).map(|number| format!("/other/p{number}/f")).collect();
+        let other: Vec<&str> = other.iter().map(String::as_str).collect();
+        let disk = Fake::of(&[names, other].concat());
+        let of = |searched: &[PathBuf]| protected(searched, &[], &[], Path::new("/ws"), &disk);
+        assert!(of(&["/ws".into()]).is_ok());
+        let problem = of(&["/ws".into(), "/other".into()]).unwrap_err();
+        assert!(
+            problem.contains("in /ws and /other") && problem.contains("together more than 20000 folders"),
+            "{problem}"
+        );
+        assert!(problem.contains("roots.rw"), "{problem}");
+    }
+
+    #[test]
     fn sb5_a_folder_that_can_not_be_read_is_an_error() {
         let disk = Fake::of(&["/ws/proj/.git/config", "/ws/other/x"]).closed("/ws/proj");
-        let problem = protected(Path::new("/ws"), &[], &[], Path::new("/ws"), &disk).unwrap_err();
+        let problem = protected(&["/ws".into()], &[], &[], Path::new("/ws"), &disk).unwrap_err();
         assert!(problem.contains("/ws/proj can't be read"), "{problem}");
     }
 
@@ -420,7 +526,7 @@ mod tests {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let mut disk = Fake::of(&names);
             disk = disk.file("/ws/z/.git/config", "");
-            protected(Path::new("/ws"), &[], &[], Path::new("/ws"), &disk)
+            protected(&["/ws".into()], &[], &[], Path::new("/ws"), &disk)
         };
         // However many folders a command makes before it.
         let found = of(4_000).unwrap();
@@ -453,7 +559,7 @@ mod tests {
         .link("/ws/lib/.git/hooks/post-commit", "/etc/hook")
         .link("/ws/.envrc", "/ws/scripts/rc")
         .link("/ws/.vscode", "/ws");
-        let found = protected(Path::new("/ws"), &[], &[], Path::new("/ws"), &disk).unwrap();
+        let found = protected(&["/ws".into()], &[], &[], Path::new("/ws"), &disk).unwrap();
         for path in [
             "githooks",
             "scripts/pc",
@@ -475,11 +581,11 @@ mod tests {
             !found.read_only.contains(&PathBuf::from("/ws")) && !found.read_only.contains(&PathBuf::from("/etc/hook"))
         );
         assert!(found.pinned.contains(&PathBuf::from("/ws/scripts")));
-        let runs = |path: &str| is_run_by_others(Path::new("/ws"), Path::new(path), &[], &disk).unwrap();
+        let runs = |path: &str| is_run_by_others(&["/ws".into()], Path::new(path), &[], &disk).unwrap();
         // A folder that a hook's link leads to is run by no one.
         let folder =
             Fake::of(&["/ws/.git/hooks/", "/ws/.git/config", "/ws/src/a.rs"]).link("/ws/.git/hooks/lib", "/ws/src");
-        let found = protected(Path::new("/ws"), &[], &[], Path::new("/ws"), &folder).unwrap();
+        let found = protected(&["/ws".into()], &[], &[], Path::new("/ws"), &folder).unwrap();
         assert!(!found.read_only.contains(&PathBuf::from("/ws/src")));
         assert!(runs("/ws/githooks/new") && runs("/ws/scripts/pc") && runs("/ws/scripts/rc"));
         assert!(!runs("/ws/scripts/other"));

@@ -67,6 +67,7 @@ mod tests {
         let plan = Plan {
             profile: Profile::Workspace,
             workspace: "/ws".into(),
+            roots: vec![],
             writable: vec!["/ws".into()],
             readable: None,
             hidden: vec![PathBuf::from("/Users/u/a \"b\"")],

@@ -96,7 +96,9 @@ impl ToolBox {
                 error,
             )
         })?;
-        let files = Arc::new(files.without(config.private, config.private_entries));
+        let own_roots = config.sandbox.as_ref().map(|sandbox| sandbox.own_roots.clone());
+        let files = files.without(config.private, config.private_entries);
+        let files = Arc::new(files.with_roots(own_roots.unwrap_or_default()));
         let sessions = Sessions::new(
             &config.spool,
             config.supervisor,

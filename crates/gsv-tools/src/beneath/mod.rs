@@ -63,6 +63,8 @@ pub struct Beneath {
     alias: Option<PathBuf>,
     scope: Scope,
     private: Private,
+    /// Further folders of the owner that commands may write: the configurations of git in them count, too.
+    roots: Vec<PathBuf>,
     /// Homes of the user, for `~/` in a configuration of git.
     homes: Vec<PathBuf>,
     walk_only: AtomicBool,
@@ -120,6 +122,7 @@ impl Beneath {
             alias,
             scope,
             private: Private::default(),
+            roots: Vec::new(),
             homes: std::env::home_dir()
                 .and_then(|home| home.canonicalize().ok())
                 .into_iter()
@@ -132,6 +135,13 @@ impl Beneath {
     #[must_use]
     pub fn without(mut self, private: Vec<PathBuf>, entries: usize) -> Self {
         self.private = Private::new(private, entries);
+        self
+    }
+
+    /// Folders besides the workspace that commands may write, without links.
+    #[must_use]
+    pub fn with_roots(mut self, roots: Vec<PathBuf>) -> Self {
+        self.roots = roots;
         self
     }
 

@@ -171,10 +171,12 @@ impl Beneath {
         let path = self.target(rel, spot).path;
         let root = path_now(&self.root).filter(|_| self.scope == Scope::Workspace);
         let workspace = root.unwrap_or_else(|| self.workspace.clone());
-        if !path.starts_with(&workspace) {
+        let mut searched = vec![workspace];
+        searched.extend(self.roots.iter().filter(|root| **root != self.workspace).cloned());
+        if !searched.iter().any(|root| path.starts_with(root)) {
             return Ok(());
         }
-        match is_run_by_others(&workspace, &path, &self.homes, &Disk) {
+        match is_run_by_others(&searched, &path, &self.homes, &Disk) {
             Ok(false) => Ok(()),
             Ok(true) => Err(ToolError::RunByOthers {
                 path: quote(&self.show(rel)),
@@ -406,6 +408,29 @@ mod tests {
         assert_eq!(synced(&|| files.put_back(&rel, Some(&seen), Content::Nothing, "t")), 1);
         files.write_file(&rel, b"fourth", None).unwrap();
         assert_eq!(synced(&|| files.remove_file(&rel)), 1);
+    }
+
+    #[test]
+    fn sb5_what_a_repository_in_a_root_of_the_owner_runs_is_not_changed() {
+        let (dir, _) = lab();
+        let root = dir.path().canonicalize().unwrap().join("other");
+        fs::create_dir_all(root.join("repo/.git")).unwrap();
+        fs::write(
+            root.join("repo/.git/config"),
+            "[core]\n hooksPath = hk\n fsmonitor = ./watch\n",
+        )
+        .unwrap();
+        fs::write(root.join("repo/watch"), "first").unwrap();
+        let files = Beneath::new(&dir.path().join("ws"), Scope::Anywhere, Resolver::Auto).unwrap();
+        let files = files.with_roots(vec![root.clone()]);
+        let write = |name: &str| {
+            let rel = files.parse(root.join(name).to_str().unwrap()).unwrap();
+            files.write_file(&rel, b"second", None)
+        };
+        for name in ["repo/watch", "repo/hk/pre-push"] {
+            assert!(matches!(write(name), Err(ToolError::RunByOthers { .. })), "{name}");
+        }
+        write("repo/other").unwrap();
     }
 
     #[test]

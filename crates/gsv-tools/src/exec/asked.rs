@@ -174,6 +174,7 @@ mod tests {
             },
             wrapper: vec![],
             roots: vec![],
+            own_roots: vec![],
             environment: vec![],
             may_leave,
             network: has_network.then_some(network),

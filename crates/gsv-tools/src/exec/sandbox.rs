@@ -14,6 +14,8 @@ pub struct Sandbox {
     pub wrapper: Vec<OsString>,
     /// The folders that its commands write, besides those for temporary files.
     pub roots: Vec<PathBuf>,
+    /// Those of the roots that the owner named: neither the workspace nor caches.
+    pub own_roots: Vec<PathBuf>,
     /// The whole environment of a command, except GSV's marks.
     pub environment: Vec<(OsString, OsString)>,
     /// Whether a call may ask for a command outside the sandbox, or for hosts. The gateway asks its owner about each.
@@ -68,6 +70,7 @@ mod tests {
             },
             wrapper: vec![],
             roots: vec![],
+            own_roots: vec![],
             environment: vec![],
             may_leave: true,
             network,

@@ -51,6 +51,7 @@ pub fn apply(config: &mut Config, tier: Tier, root: &Path) {
     prepare(&plan, &home).unwrap();
     let environment = environment(&plan, std::env::vars_os(), &[]);
     let roots = plan.lasting().cloned().collect();
+    let own_roots = plan.roots.clone();
     let file = own.join("plan.json");
     let confinement = Confinement { plan, ..found.clone() };
     confinement.write(&file).unwrap();
@@ -67,6 +68,7 @@ pub fn apply(config: &mut Config, tier: Tier, root: &Path) {
         level,
         wrapper: wrapper.into(),
         roots,
+        own_roots,
         environment,
         network: tier.has_hosts().then(Network::default),
     });
