@@ -291,6 +291,18 @@ mod tests {
     }
 
     #[test]
+    fn sb5_a_program_whose_path_has_a_blank_is_protected() {
+        let disk = Fake::of(&["/ws/my tools/watch.sh", "/ws/my tools/x y", "/ws/other"])
+            .file("/ws/.git/config", "[core]\n fsmonitor = \"'./my tools/watch.sh'\"\n")
+            .file("/ws/.git/config.worktree", "[gpg]\n program = my tools/x y\n");
+        let found = protected(&["/ws".into()], &[], &[], Path::new("/ws"), &disk).unwrap();
+        for path in ["/ws/my tools/watch.sh", "/ws/my tools/x y"] {
+            assert!(found.read_only.contains(&path.into()), "{:?}", found.read_only);
+        }
+        assert!(found.pinned.contains(&"/ws/my tools".into()));
+    }
+
+    #[test]
     fn sb5_a_repository_around_the_workspace_is_read_too() {
         let below = Fake::of(&["/r/sub/a/.h/pre-push"]).file("/r/.git/config", "[core]\n hooksPath = sub/a/.h\n");
         let part = protected(&["/r/sub".into()], &[], &[], Path::new("/r/sub"), &below).unwrap();

@@ -1,11 +1,14 @@
 //! Paths that the configuration of a repository names: its hooks in another place, further configuration, and programs that git starts. What
 //! is there runs outside the sandbox when the user runs git. PURE: takes the text.
 
+use std::collections::HashSet;
 use std::iter::Peekable;
 use std::str::Chars;
 
 /// Names that one configuration gives, at most.
 const VALUES: usize = 2_000;
+/// Commands in the quotes of commands that are read.
+const NESTED: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Named {
@@ -73,11 +76,67 @@ fn named_by(section: &str, key: &str, value: String) -> Vec<Named> {
         _ => {
             let is_command =
                 section == "alias" || section == "pager" || COMMANDS.iter().any(|command| key.ends_with(command));
-            let words = value.split(|letter: char| letter.is_whitespace() || "!;&|()\"'`=".contains(letter));
-            let words = words.filter(|word| !word.is_empty() && (is_command || word.contains('/')));
-            words.map(|word| Named::Word(word.to_owned())).collect()
+            let parts = value.split(|letter: char| letter.is_whitespace() || "!;&|()\"'`=".contains(letter));
+            let mut words: Vec<String> = parts.map(str::to_owned).collect();
+            // The path of a program may have blanks, and other letters at which a value is split.
+            let whole = value.trim_start_matches('!').trim_start();
+            words.push(whole.to_owned());
+            words.extend(shell_words(whole, NESTED));
+            let mut seen = HashSet::new();
+            words.retain(|word| !word.is_empty() && (is_command || word.contains('/')) && seen.insert(word.clone()));
+            words.into_iter().map(Named::Word).collect()
         }
     }
+}
+
+/// The words of a command as a shell reads them: a blank in quotes, or behind a backslash, belongs to its word. Also each part in quotes, the
+/// words of a command in quotes, and what follows the `=` of an option.
+fn shell_words(value: &str, depth: usize) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut letters = value.chars();
+    let (mut word, mut quote, mut quoted) = (String::new(), None, String::new());
+    loop {
+        let letter = letters.next();
+        match (quote, letter) {
+            (_, Some('\\')) if quote != Some('\'') => {
+                let next = letters.next();
+                word.extend(next);
+                // An inner command reads its own backslashes.
+                quoted.extend(next.filter(|next| !"\"\\$`".contains(*next)).map(|_| '\\'));
+                quoted.extend(next);
+            }
+            (None, Some(letter @ ('\'' | '"'))) => {
+                quote = Some(letter);
+                quoted.clear();
+            }
+            (Some(end), letter) if letter == Some(end) || letter.is_none() => {
+                quote = None;
+                if depth > 0 && quoted.contains(char::is_whitespace) {
+                    found.extend(shell_words(&quoted, depth - 1));
+                }
+                found.push(std::mem::take(&mut quoted));
+                if letter.is_none() {
+                    // The quote was never closed.
+                    found.push(std::mem::take(&mut word));
+                    break;
+                }
+            }
+            (Some(_), Some(letter)) => {
+                word.push(letter);
+                quoted.push(letter);
+            }
+            (None, Some(letter)) if !letter.is_whitespace() && !";&|()<>`".contains(letter) => word.push(letter),
+            (None, _) => {
+                found.extend(word.split_once('=').map(|(_, rest)| rest.to_owned()));
+                found.push(std::mem::take(&mut word));
+                if letter.is_none() {
+                    break;
+                }
+            }
+            (Some(_), None) => break,
+        }
+    }
+    found
 }
 
 enum Entry {
@@ -164,6 +223,49 @@ mod tests {
     use super::*;
 
     #[test]
+    fn sb5_the_path_of_a_program_may_have_blanks() {
+        let words = |value: &str| {
+            let text = format!("[core]\n fsmonitor = {value}\n");
+            let found = named(text.as_bytes()).unwrap().into_iter();
+            let words = found.filter_map(|name| match name {
+                Named::Word(word) => Some(word),
+                _ => None,
+            });
+            words.collect::<Vec<_>>()
+        };
+        for value in [
+            r#""'./my tools/watch.sh'""#,
+            r#"'./my tools/watch.sh' --all"#,
+            r#"sh \"./my tools/watch.sh\" --all"#,
+            r"./my\\ tools/watch.sh --all",
+            r"./my tools/watch.sh",
+            r#"./'my tools'/"watch.sh""#,
+            r#"X=1 sh './my tools/watch.sh'; true"#,
+            r#"sh --file='./my tools/watch.sh'"#,
+            r#"sh -c \"'./my tools/watch.sh' x\""#,
+            r#"sh -c './my\\ tools/watch.sh x'"#,
+            r#"sh -c \"./my\\ tools/watch.sh x\""#,
+            r#"'./my tools/watch.sh"#,
+            r#"(./my\\ tools/watch.sh)"#,
+        ] {
+            let words = words(value);
+            assert!(
+                words.iter().any(|word| word == "./my tools/watch.sh"),
+                "{value}: {words:?}"
+            );
+            assert_eq!(words.iter().collect::<HashSet<_>>().len(), words.len(), "{words:?}");
+        }
+        assert_eq!(words("watch"), ["watch"]);
+        for path in ["./a;b/watch", "./a(b)/watch", "./a=b/watch", "./a!/watch"] {
+            assert!(
+                words(&format!("\"'{path}' --all\"")).contains(&path.to_owned()),
+                "{path}"
+            );
+        }
+        assert_eq!(words("sh \\\\"), ["sh", "\\", "sh \\"]);
+    }
+
+    #[test]
     fn sb5_what_a_configuration_names_is_read_as_git_reads_it() {
         let text = b"# x\n[core]\n\tbare = false\n\tHooksPath = \".githooks\" ; here\n\tworktree = ../../files\n\
             [core] fsmonitor = sh watch.sh\n[include]\n path = ../more config\n[includeIf \"gitdir:~/x/\"] path=/etc/other\n\
@@ -177,13 +279,16 @@ mod tests {
                 Named::WorkTree("../../files".to_owned()),
                 word("sh"),
                 word("watch.sh"),
+                word("sh watch.sh"),
                 Named::Include("../more config".to_owned()),
                 Named::Include("/etc/other".to_owned()),
                 word("./bin/clean"),
                 word("--"),
                 word("%f"),
+                word("./bin/clean -- %f"),
                 word("tools/x.sh"),
                 word("--all"),
+                word("tools/x.sh  --all"),
                 word("../other"),
             ]
         );
