@@ -2,11 +2,10 @@
 //! them with the plan. bubblewrap 0.8 resolves the path of a mount again after it was looked at, and another command can exchange a folder
 //! with a link in between: then a folder outside could be writable. PURE, but for the driver at the end.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::expected::{Expected, Identity, Want};
+use crate::mount_table::{Mount, mounts};
 
 /// File systems that bubblewrap creates with each sandbox. They must be new ones.
 const FRESH: [&str; 6] = ["/proc", "/dev", "/dev/pts", "/run", "/var/tmp", "/tmp"];
@@ -20,62 +19,6 @@ const DEVICES: [&str; 7] = [
     "/dev/tty",
     "/dev/console",
 ];
-
-/// One line of `mountinfo`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Mount {
-    id: u64,
-    /// Major and minor number, as one text.
-    device: Vec<u8>,
-    /// The folder of the file system that is mounted.
-    root: Vec<u8>,
-    point: PathBuf,
-    is_writable: bool,
-}
-
-impl Mount {
-    /// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw`
-    fn parse(line: &[u8]) -> Option<Self> {
-        let mut fields = line.split(|byte| *byte == b' ');
-        let id = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
-        fields.next()?;
-        let (device, root, point) = (fields.next()?, fields.next()?, fields.next()?);
-        let is_writable = !fields.next()?.split(|byte| *byte == b',').any(|option| option == b"ro");
-        Some(Self {
-            id,
-            device: device.to_owned(),
-            root: root.to_owned(),
-            point: OsString::from_vec(unescape(point)).into(),
-            is_writable,
-        })
-    }
-
-    fn is_same(&self, other: &Self) -> bool {
-        (&self.device, &self.root, &self.point) == (&other.device, &other.root, &other.point)
-    }
-}
-
-/// # Errors
-/// A sentence: a line has another form.
-fn mounts(listing: &[u8]) -> Result<Vec<Mount>, String> {
-    let lines = listing.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    lines
-        .map(|line| Mount::parse(line).ok_or_else(|| "the list of mounts can't be read".to_owned()))
-        .collect()
-}
-
-/// The kernel writes blanks, backslashes and line ends as `\` and three octal digits.
-fn unescape(text: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((first, after)) = rest.split_first() {
-        let number = (*first == b'\\').then(|| after.get(..3)).flatten();
-        let number = number.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
-        plain.push(number.unwrap_or(*first));
-        rest = number.and_then(|_| after.get(3..)).unwrap_or(after);
-    }
-    plain
-}
 
 /// What is at a path when no link is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,7 +93,7 @@ fn is_known(mount: &Mount, expected: &Expected, before: &[Mount], look: &dyn Fn(
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) use driver::{LISTING, check};
+pub(crate) use driver::check;
 
 #[cfg(target_os = "linux")]
 mod driver {
@@ -160,9 +103,8 @@ mod driver {
 
     use super::{Found, compare};
     use crate::expected::{Expected, identity_of};
+    use crate::look::MOUNTS;
     use crate::mounts::without_links;
-
-    pub(crate) const LISTING: &str = "/proc/self/mountinfo";
 
     /// Checks the mounts of this process. `number`: of an open file with what is expected.
     ///
@@ -172,7 +114,7 @@ mod driver {
         let read = |path: &str| std::fs::read(path).map_err(|error| format!("{path} can't be read: {error}"));
         let planned = read(&format!("/proc/self/fd/{number}"))?;
         let expected = Expected::from_bytes(&planned).ok_or("the plan of the mounts can't be read")?;
-        compare(&expected, &read(LISTING)?, &look)?;
+        compare(&expected, &read(MOUNTS)?, &look)?;
         Ok(expected)
     }
 
@@ -195,6 +137,8 @@ mod driver {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     const BEFORE: &str = "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n\
@@ -313,10 +257,5 @@ mod tests {
             compare_with(NOW, &[]).is_err(),
             "a writable mount that a command can reach"
         );
-    }
-
-    #[test]
-    fn sb5_paths_are_read_as_the_kernel_writes_them() {
-        assert_eq!(unescape(br"a\040b\134\n\9"), br"a b\\n\9");
     }
 }

@@ -138,7 +138,7 @@ impl Confinement {
         let Some(bubblewrap) = &self.bubblewrap else {
             return Err("the plan does not say where bubblewrap is".into());
         };
-        let hidden = self.plan.hidden_now(&Disk);
+        let hidden = self.plan.hidden_now(&Disk)?;
         let mut covered = hidden.clone();
         covered.extend(EMPTY.iter().map(PathBuf::from));
         covered.push("/tmp".into());
@@ -205,9 +205,9 @@ mod inside {
     use super::{INPUT, INSIDE, PROXY};
     use crate::attempt::{Files, memory_file};
     use crate::bubblewrap::Mounted;
-    use crate::check::LISTING;
     use crate::expected::{Expected, Want, identity_of};
     use crate::gate::Gate;
+    use crate::look::MOUNTS;
     use crate::mounts::{Mounts, without_links};
 
     /// # Errors
@@ -229,7 +229,7 @@ mod inside {
         points.extend(protected.pinned.iter().map(opened(Want::Writable)));
         points.extend(protected.read_only.iter().map(opened(Want::ReadOnly)));
         points.extend(mounted.covers.iter().map(|path| (path.clone(), Want::Cover)));
-        let before = std::fs::read(LISTING).map_err(|error| format!("{LISTING} can't be read: {error}"))?;
+        let before = std::fs::read(MOUNTS).map_err(|error| format!("{MOUNTS} can't be read: {error}"))?;
         Ok(Expected { points, before })
     }
 
@@ -327,7 +327,7 @@ fn become_program(command: &[OsString], variables: Vec<(&'static str, String)>) 
 
 #[cfg(target_os = "linux")]
 fn restriction(plan: &Plan) -> Result<crate::landlock::Restriction, String> {
-    crate::landlock::Restriction::new(&crate::grants::grants(plan, &Disk), plan.read_only)
+    crate::landlock::Restriction::new(&crate::grants::grants(plan, &Disk)?, plan.read_only)
 }
 
 #[cfg(not(target_os = "linux"))]

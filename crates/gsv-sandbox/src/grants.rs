@@ -35,8 +35,10 @@ pub(crate) const KEPT_IN_RUN: [&str; 3] = ["/run/current-system", "/run/booted-s
 /// Entries of one folder. What lies beyond is not granted.
 const ENTRIES: usize = 20_000;
 
-pub(crate) fn grants(plan: &Plan, look: &dyn Look) -> Vec<Grant> {
-    let mut hidden: BTreeSet<PathBuf> = plan.hidden_now(look).into_iter().collect();
+/// # Errors
+/// As [`Plan::hidden_now`].
+pub(crate) fn grants(plan: &Plan, look: &dyn Look) -> Result<Vec<Grant>, String> {
+    let mut hidden: BTreeSet<PathBuf> = plan.hidden_now(look)?.into_iter().collect();
     hidden.extend(SHARED.iter().filter_map(|path| look.real(Path::new(path))));
     let mut all = Vec::new();
     let system = [PathBuf::from("/")];
@@ -76,7 +78,7 @@ pub(crate) fn grants(plan: &Plan, look: &dyn Look) -> Vec<Grant> {
     }
     all.sort();
     all.dedup();
-    all
+    Ok(all)
 }
 
 /// Grants reading `path`, or, when something in it is hidden, each of its entries that is not. Links are skipped: what they
@@ -140,7 +142,7 @@ mod tests {
             "/dev/sda",
         ])
         .link("/home/u/keys", "/home/u/.ssh");
-        let grants = grants(&plan(&["/home/u/.ssh"], &["/home/u/ws"]), &disk);
+        let grants = grants(&plan(&["/home/u/.ssh"], &["/home/u/ws"]), &disk).unwrap();
         for (path, want) in [
             ("/usr/bin/sh", true),
             ("/srv/v/x", true),
@@ -167,7 +169,7 @@ mod tests {
         let disk = Fake::of(&["/tmp/named/file", "/tmp/other", "/home/u/ws/"]);
         let mut plan = plan(&[], &["/home/u/ws"]);
         plan.readable = Some(vec!["/tmp/named".into()]);
-        let grants = grants(&plan, &disk);
+        let grants = grants(&plan, &disk).unwrap();
         assert!(may_read(&grants, "/tmp/named/file") && !may_read(&grants, "/tmp/other"));
     }
 
@@ -177,9 +179,9 @@ mod tests {
         for readable in [None, Some(vec![])] {
             let mut plan = plan(&[], &["/home/u/ws"]);
             plan.readable = readable;
-            assert!(!may_read(&grants(&plan, &disk), "/tmp/deep/gsv"));
+            assert!(!may_read(&grants(&plan, &disk).unwrap(), "/tmp/deep/gsv"));
             plan.program = Some("/tmp/deep/gsv".into());
-            let grants = grants(&plan, &disk);
+            let grants = grants(&plan, &disk).unwrap();
             assert!(may_read(&grants, "/tmp/deep/gsv") && !may_read(&grants, "/tmp/deep/other"));
         }
     }
@@ -195,7 +197,7 @@ mod tests {
             all.extend(folders.iter().map(String::as_str));
             let disk = Fake::of(&all);
             let names: Vec<&str> = secrets.iter().map(String::as_str).collect();
-            let grants = grants(&plan(&names, &[]), &disk);
+            let grants = grants(&plan(&names, &[]), &disk).unwrap();
             for path in &paths {
                 let is_hidden = secrets.iter().any(|secret| Path::new(path).starts_with(secret));
                 let is_above = secrets.iter().any(|secret| Path::new(secret).starts_with(path));

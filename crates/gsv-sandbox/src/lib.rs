@@ -39,6 +39,7 @@ mod hosts;
 #[cfg(target_os = "linux")]
 mod landlock;
 mod look;
+mod mount_table;
 mod mounts;
 mod plan;
 mod probe;

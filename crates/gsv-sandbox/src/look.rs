@@ -42,6 +42,14 @@ pub trait Look {
     /// It may be there, or it is longer than [`SMALL_FILE`].
     fn try_text(&self, path: &Path) -> Result<Option<Vec<u8>>, Unseen>;
 
+    /// The mounts of this process, as the kernel lists them. Empty where a system has no such list.
+    ///
+    /// # Errors
+    /// A sentence: the list can't be read.
+    fn mounts(&self) -> Result<Vec<u8>, String> {
+        Ok(Vec::new())
+    }
+
     /// As `try_real`, for those who need nothing that is unseen.
     fn real(&self, path: &Path) -> Option<PathBuf> {
         self.try_real(path).ok().flatten()
@@ -65,6 +73,10 @@ pub trait Look {
 
 /// Bytes of a file that names paths. The configuration of a repository with thousands of branches is the longest.
 pub const SMALL_FILE: u64 = 1 << 20;
+
+/// The list of this process's mounts.
+#[cfg(target_os = "linux")]
+pub(crate) const MOUNTS: &str = "/proc/self/mountinfo";
 
 /// The file system of this machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -120,6 +132,11 @@ impl Look for Disk {
         }
         Ok(Some(text))
     }
+
+    #[cfg(target_os = "linux")]
+    fn mounts(&self) -> Result<Vec<u8>, String> {
+        std::fs::read(MOUNTS).map_err(|error| format!("{MOUNTS} can't be read: {error}"))
+    }
 }
 
 /// `None`: there is nothing, or what keeps this process out belongs to another user.
@@ -155,6 +172,7 @@ pub(crate) mod fake {
         links: BTreeMap<PathBuf, PathBuf>,
         texts: BTreeMap<PathBuf, Vec<u8>>,
         closed: Vec<PathBuf>,
+        mounts: String,
     }
 
     impl Fake {
@@ -174,6 +192,12 @@ pub(crate) mod fake {
         /// A folder that can't be listed, and belongs to the user.
         pub(crate) fn closed(mut self, path: &str) -> Self {
             self.closed.push(path.into());
+            self
+        }
+
+        /// One line of the list of mounts: `root` of the only file system is mounted at `point`.
+        pub(crate) fn mount(mut self, root: &str, point: &str) -> Self {
+            self.mounts += &format!("1 1 8:1 {root} {point} rw - ext4 /dev/x rw\n");
             self
         }
 
@@ -230,6 +254,10 @@ pub(crate) mod fake {
 
         fn try_text(&self, path: &Path) -> Result<Option<Vec<u8>>, Unseen> {
             Ok(self.texts.get(path).cloned())
+        }
+
+        fn mounts(&self) -> Result<Vec<u8>, String> {
+            Ok(self.mounts.clone().into_bytes())
         }
     }
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::hidden::{hidden, overlap};
-use crate::look::Look;
+use crate::look::{Kind, Look};
+use crate::mount_table::{aliases, mounts};
 use crate::profile::Profile;
 
 /// What the node wants. All paths are absolute.
@@ -108,7 +109,7 @@ impl Plan {
     /// A folder that does not exist, or one that would open or hide what the sandbox is for.
     pub fn new(request: &Request, look: &dyn Look) -> Result<Self, Refused> {
         let hidden = hidden(&request.homes, &request.private);
-        let hidden_now: Vec<PathBuf> = hidden.iter().filter_map(|path| look.real(path)).collect();
+        let hidden_now = now(&hidden, look).map_err(|reason| Refused { key: None, reason })?;
         let check = |folder: &Path, is_writable: bool, key: Option<&'static str>| {
             let refused = |reason: String| Refused { key, reason };
             let real = look.real(folder).ok_or_else(|| {
@@ -195,10 +196,21 @@ impl Plan {
         })
     }
 
-    /// The hidden paths that exist now, without links and without those that lie in others.
-    pub(crate) fn hidden_now(&self, look: &dyn Look) -> Vec<PathBuf> {
-        without_inner(self.hidden.iter().filter_map(|path| look.real(path)).collect())
+    /// The hidden paths that exist now, at each mount that shows them, without links and without those that lie in others.
+    ///
+    /// # Errors
+    /// A sentence: the mounts can't be listed, or too many show hidden paths.
+    pub(crate) fn hidden_now(&self, look: &dyn Look) -> Result<Vec<PathBuf>, String> {
+        now(&self.hidden, look)
     }
+}
+
+fn now(hidden: &[PathBuf], look: &dyn Look) -> Result<Vec<PathBuf>, String> {
+    let mut all = without_inner(hidden.iter().filter_map(|path| look.real(path)).collect());
+    let others = aliases(&all, &mounts(&look.mounts()?)?)?;
+    let is_seen = |path: &PathBuf| matches!(look.kind(path), Some(Kind::Dir | Kind::File));
+    all.extend(others.into_iter().filter(is_seen));
+    Ok(without_inner(all))
 }
 
 /// Sorted, and without paths that lie in another one of the list.
@@ -232,7 +244,11 @@ mod tests {
     }
 
     fn disk() -> Fake {
-        Fake::of(&[
+        disk_with(&[])
+    }
+
+    fn disk_with(more: &[&str]) -> Fake {
+        let usual = [
             "/home/u/ws/src/",
             "/home/u/.ssh/id",
             "/home/u/.gsv/node/",
@@ -241,9 +257,10 @@ mod tests {
             "/home/u/data/",
             "/usr/bin/",
             "/etc/",
-        ])
-        .link("/home/u/alias", "/home/u/ws")
-        .link("/bin", "/usr/bin")
+        ];
+        Fake::of(&[&usual, more].concat())
+            .link("/home/u/alias", "/home/u/ws")
+            .link("/bin", "/usr/bin")
     }
 
     #[test]
@@ -270,7 +287,10 @@ mod tests {
             paths(&["/home/u/ws", "/home/u/data"]),
             "no caches"
         );
-        assert_eq!(plan.hidden_now(&disk()), paths(&["/home/u/.gsv", "/home/u/.ssh"]));
+        assert_eq!(
+            plan.hidden_now(&disk()).unwrap(),
+            paths(&["/home/u/.gsv", "/home/u/.ssh"])
+        );
         let strict = Plan::new(&request(Profile::Strict), &disk()).unwrap();
         assert_eq!(strict.readable, Some(paths(&["/etc", "/usr"])));
     }
@@ -307,13 +327,30 @@ mod tests {
     }
 
     #[test]
+    fn sb3_a_hidden_path_is_hidden_at_each_mount_that_shows_it() {
+        let disk = disk_with(&["/srv/alias/.ssh/id", "/srv/alias/ws/", "/srv/other/"])
+            .mount("/", "/")
+            .mount("/home/u", "/srv/alias")
+            .mount("/home/u/ws", "/srv/other");
+        let plan = Plan::new(&request(Profile::Workspace), &disk).unwrap();
+        let hidden = ["/home/u/.gsv", "/home/u/.ssh", "/srv/alias/.ssh"].map(PathBuf::from);
+        assert_eq!(plan.hidden_now(&disk).unwrap(), hidden, "what is not there is left out");
+        let mut request = request(Profile::Workspace);
+        request.writable = vec!["/srv/other".into()];
+        assert!(Plan::new(&request, &disk).is_ok());
+        request.writable = vec!["/srv/alias".into()];
+        let problem = Plan::new(&request, &disk).unwrap_err().0;
+        assert!(problem.contains("/srv/alias/.ssh"), "{problem}");
+    }
+
+    #[test]
     fn sb2_links_are_resolved() {
         let mut request = request(Profile::Workspace);
         request.workspace = "/home/u/alias".into();
         let plan = Plan::new(&request, &disk()).unwrap();
         assert_eq!(plan.workspace, Path::new("/home/u/ws"));
         let disk = disk().link("/home/u/.aws", "/home/u/data");
-        assert!(plan.hidden_now(&disk).contains(&PathBuf::from("/home/u/data")));
+        assert!(plan.hidden_now(&disk).unwrap().contains(&PathBuf::from("/home/u/data")));
         request.writable = vec!["/home/u/data".into()];
         assert!(Plan::new(&request, &disk).is_err());
     }

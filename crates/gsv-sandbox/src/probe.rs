@@ -239,6 +239,10 @@ fn fly(request: &Request, confinement: &Confinement, program: &Program) -> io::R
         Ok(plan) => plan,
         Err(refused) => return Ok(Err(refused.reason)),
     };
+    let credentials = match confinement.plan.hidden_now(&Disk) {
+        Ok(credentials) => credentials,
+        Err(problem) => return Ok(Err(problem)),
+    };
     let canary = Disk.real(&program.path).unwrap_or_else(|| program.path.clone());
     plan.program = Some(canary.clone());
     let listeners = Listeners::open(&outside)?;
@@ -255,7 +259,7 @@ fn fly(request: &Request, confinement: &Confinement, program: &Program) -> io::R
         outside,
         secret: hidden.join("secret"),
         homes: request.homes.clone(),
-        credentials: confinement.plan.hidden_now(&Disk),
+        credentials,
         tcp: listeners.tcp.local_addr()?.port(),
         udp: listeners.udp.local_addr()?.port(),
         abstract_name: listeners.abstract_name.clone(),
