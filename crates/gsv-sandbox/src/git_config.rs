@@ -235,18 +235,18 @@ mod tests {
         };
         for value in [
             r#""'./my tools/watch.sh'""#,
-            r#"'./my tools/watch.sh' --all"#,
+            r"'./my tools/watch.sh' --all",
             r#"sh \"./my tools/watch.sh\" --all"#,
             r"./my\\ tools/watch.sh --all",
             r"./my tools/watch.sh",
             r#"./'my tools'/"watch.sh""#,
-            r#"X=1 sh './my tools/watch.sh'; true"#,
-            r#"sh --file='./my tools/watch.sh'"#,
+            r"X=1 sh './my tools/watch.sh'; true",
+            r"sh --file='./my tools/watch.sh'",
             r#"sh -c \"'./my tools/watch.sh' x\""#,
-            r#"sh -c './my\\ tools/watch.sh x'"#,
+            r"sh -c './my\\ tools/watch.sh x'",
             r#"sh -c \"./my\\ tools/watch.sh x\""#,
-            r#"'./my tools/watch.sh"#,
-            r#"(./my\\ tools/watch.sh)"#,
+            r"'./my tools/watch.sh",
+            r"(./my\\ tools/watch.sh)",
         ] {
             let words = words(value);
             assert!(

@@ -197,7 +197,7 @@ pub(crate) mod fake {
 
         /// One line of the list of mounts: `root` of the only file system is mounted at `point`.
         pub(crate) fn mount(mut self, root: &str, point: &str) -> Self {
-            self.mounts += &format!("1 1 8:1 {root} {point} rw - ext4 /dev/x rw\n");
+            self.mounts = format!("{}1 1 8:1 {root} {point} rw - ext4 /dev/x rw\n", self.mounts);
             self
         }
 

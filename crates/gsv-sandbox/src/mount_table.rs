@@ -162,8 +162,8 @@ mod tests {
                 "/top/@home/u/.ssh"
             ]
         );
-        let many: String = (0..=SHOWN).map(|number| format!("8:1 /home /m{number}\n")).collect();
-        let problem = aliases(&hidden, &table(&format!("8:1 / /\n{many}"))).unwrap_err();
+        let many: Vec<String> = (0..=SHOWN).map(|number| format!("8:1 /home /m{number}")).collect();
+        let problem = aliases(&hidden, &table(&format!("8:1 / /\n{}", many.join("\n")))).unwrap_err();
         assert!(problem.contains("more than 1000 mounts"), "{problem}");
     }
 

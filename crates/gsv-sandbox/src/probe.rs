@@ -235,12 +235,9 @@ fn fly(request: &Request, confinement: &Confinement, program: &Program) -> io::R
     lab_request.workspace.clone_from(&workspace);
     lab_request.own.clone_from(root);
     lab_request.private.push(hidden.clone());
-    let mut plan = match Plan::new(&lab_request, &Disk) {
-        Ok(plan) => plan,
-        Err(refused) => return Ok(Err(refused.reason)),
-    };
-    let credentials = match confinement.plan.hidden_now(&Disk) {
-        Ok(credentials) => credentials,
+    let plan = Plan::new(&lab_request, &Disk).map_err(|refused| refused.reason);
+    let (mut plan, credentials) = match plan.and_then(|plan| Ok((plan, confinement.plan.hidden_now(&Disk)?))) {
+        Ok(planned) => planned,
         Err(problem) => return Ok(Err(problem)),
     };
     let canary = Disk.real(&program.path).unwrap_or_else(|| program.path.clone());
