@@ -25,6 +25,10 @@ const SECRETS: &[&str] = &[
     ".config/sops",
     ".age",
     ".config/age",
+    ".config/borg",
+    ".config/filezilla",
+    ".filezilla",
+    ".purple",
     ".Xauthority",
     ".msmtprc",
     ".fetchmailrc",
@@ -98,6 +102,9 @@ const SECRETS: &[&str] = &[
     ".mozilla",
     ".config/mozilla",
     ".thunderbird",
+    ".librewolf",
+    ".config/librewolf",
+    ".waterfox",
     ".config/Signal",
     ".config/Slack",
     ".config/discord",
@@ -196,4 +203,23 @@ pub(crate) fn hidden(homes: &[PathBuf], private: &[PathBuf]) -> Vec<PathBuf> {
 /// Whether one of two paths is the other or lies in it.
 pub(crate) fn overlap(one: &Path, other: &Path) -> bool {
     one.starts_with(other) || other.starts_with(one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sb3_folders_of_clients_with_stored_passwords_are_hidden() {
+        let hidden = hidden(&["/home/u".into()], &[]);
+        for name in [
+            ".config/filezilla",
+            ".librewolf",
+            ".purple",
+            ".config/borg",
+            ".local/share/keyrings",
+        ] {
+            assert!(hidden.contains(&Path::new("/home/u").join(name)), "{name}");
+        }
+    }
 }
