@@ -133,6 +133,7 @@ impl Confinement {
         use crate::attempt::{Files, memory_file};
         use crate::bubblewrap::{EMPTY, Survey, arguments};
         use crate::mounts::Mounts;
+        use crate::protect::Protected;
         use crate::seccomp::{self, Sockets};
 
         let Some(bubblewrap) = &self.bubblewrap else {
@@ -142,18 +143,23 @@ impl Confinement {
         let mut covered = hidden.clone();
         covered.extend(EMPTY.iter().map(PathBuf::from));
         covered.push("/tmp".into());
-        let protected = if self.plan.read_only {
-            Mounts::default()
-        } else {
-            Mounts::open(protected(
-                &self.plan.searched(),
-                &self.plan.writable,
-                &self.plan.homes,
-                workdir,
-                &Disk,
-            )?)?
-        };
-        let sockets = crate::sockets::outside(&covered, &self.plan.writable)?;
+        let temp = self.plan.temp();
+        let (protected, elsewhere) = std::thread::scope(|scope| {
+            // It waits for the kernel once for each process, so it runs beside the search.
+            let elsewhere = scope.spawn(|| crate::networks::elsewhere(&temp));
+            let protected = if self.plan.read_only {
+                Ok(Protected::default())
+            } else {
+                let (searched, plan) = (self.plan.searched(), &self.plan);
+                protected(&searched, &plan.writable, &plan.homes, workdir, &Disk)
+            };
+            (protected, elsewhere.join())
+        });
+        let mut protected = protected?;
+        let elsewhere = elsewhere.map_err(|_| "the sockets of other programs can't be listed".to_owned())??;
+        let met = std::mem::take(&mut protected.sockets);
+        let protected = Mounts::open(protected)?;
+        let sockets = crate::sockets::outside(&covered, &self.plan.writable, met, elsewhere)?;
         let survey = Survey {
             hidden,
             protected,

@@ -41,6 +41,8 @@ mod landlock;
 mod look;
 mod mount_table;
 mod mounts;
+#[cfg(target_os = "linux")]
+mod networks;
 mod plan;
 mod probe;
 mod profile;

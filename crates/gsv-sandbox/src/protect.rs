@@ -2,6 +2,7 @@
 //! tasks. Commands may read them, not change them. PURE: the file system is asked through [`Look`].
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::bounded::Bounded;
@@ -70,6 +71,12 @@ pub(crate) struct Protected {
     pub(crate) read_only: Vec<PathBuf>,
     /// Missing folders that are mounted empty.
     pub(crate) missing: Vec<PathBuf>,
+    /// Sockets that the search has met.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(dead_code, reason = "only bubblewrap masks sockets one by one")
+    )]
+    pub(crate) sockets: Vec<PathBuf>,
 }
 
 /// The protected paths that exist, in the folders of the owner, in folders up to two levels below them, and on the way to `workdir`. `searched`:
@@ -110,6 +117,7 @@ pub(crate) fn protected(
     }
     found.configured(&roots, &search.targets(searched, homes, look), look);
     found.tidy();
+    found.sockets = search.sockets.into_iter().collect();
     look.finish(found).map_err(|problem| too_much(searched, &problem))
 }
 
@@ -233,13 +241,15 @@ pub fn is_run_by_others(searched: &[PathBuf], path: &Path, homes: &[PathBuf], lo
 struct Search<'a> {
     projects: Vec<PathBuf>,
     settings: Vec<PathBuf>,
+    sockets: BTreeSet<PathBuf>,
     /// Also of repositories around these folders, and elsewhere.
     git: GitDirectories<'a>,
 }
 
 impl<'a> Search<'a> {
     fn new(searched: &[PathBuf], workdir: &Path, look: &'a Bounded<'a>) -> Self {
-        let projects = projects(searched, workdir, look);
+        let mut sockets = BTreeSet::new();
+        let projects = projects(searched, workdir, look, &mut sockets);
         let mut git = GitDirectories::new(look);
         let around: BTreeSet<&Path> = searched.iter().flat_map(|root| root.ancestors().skip(1)).collect();
         for folder in around {
@@ -248,10 +258,11 @@ impl<'a> Search<'a> {
         for folder in &projects {
             git.search(folder);
         }
-        let settings = settings(&projects, look);
+        let settings = settings(&projects, look, &mut sockets);
         Self {
             projects,
             settings,
+            sockets,
             git,
         }
     }
@@ -281,10 +292,11 @@ impl<'a> Search<'a> {
 }
 
 /// What is there under protected names in the projects.
-fn settings(projects: &[PathBuf], look: &Bounded) -> Vec<PathBuf> {
+fn settings(projects: &[PathBuf], look: &Bounded, sockets: &mut BTreeSet<PathBuf>) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in projects {
         let entries = look.list(folder, FEW);
+        sockets.extend(sockets_in(folder, &entries));
         // Some disks take other letters for the same name, so it is looked at once more where it counts.
         let is_there = |name: &str| {
             entries.is_empty()
@@ -298,8 +310,13 @@ fn settings(projects: &[PathBuf], look: &Bounded) -> Vec<PathBuf> {
     found
 }
 
+fn sockets_in(folder: &Path, entries: &[(OsString, Kind)]) -> impl Iterator<Item = PathBuf> {
+    let sockets = entries.iter().filter(|(_, kind)| *kind == Kind::Socket);
+    sockets.map(|(name, _)| folder.join(name))
+}
+
 /// The limit is for all folders together.
-fn projects(searched: &[PathBuf], workdir: &Path, look: &Bounded) -> Vec<PathBuf> {
+fn projects(searched: &[PathBuf], workdir: &Path, look: &Bounded, sockets: &mut BTreeSet<PathBuf>) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for root in searched {
         let mut level = vec![root.clone()];
@@ -307,7 +324,9 @@ fn projects(searched: &[PathBuf], workdir: &Path, look: &Bounded) -> Vec<PathBuf
         for _ in 0..DEPTH {
             let mut next = Vec::new();
             for folder in &level {
-                let inner = look.all(folder, ENTRIES).into_iter();
+                let inner = look.all(folder, ENTRIES);
+                sockets.extend(sockets_in(folder, &inner));
+                let inner = inner.into_iter();
                 let inner = inner.filter(|(name, kind)| *kind == Kind::Dir && name != ".git" && name != "node_modules");
                 next.extend(inner.map(|(name, _)| folder.join(name)));
                 if folders.len() + next.len() > FOLDERS {

@@ -11,6 +11,8 @@ pub(crate) struct Listed {
     pub(crate) inode: u64,
     /// Whether a program could connect or send to it. A connection has the name of the socket that it came to.
     pub(crate) is_open: bool,
+    /// In the network of another program, which may have other folders than this process.
+    pub(crate) is_elsewhere: bool,
 }
 
 /// `Num RefCount Protocol Flags Type St Inode Path`; abstract names begin with `@`.
@@ -30,6 +32,7 @@ pub(crate) fn listed(listing: &str) -> impl Iterator<Item = Listed> {
             path: rest.into(),
             inode: inode.parse().ok()?,
             is_open: kind == DATAGRAMS || u32::from_str_radix(flags, 16).is_ok_and(|flags| flags & LISTENS != 0),
+            is_elsewhere: false,
         })
     })
 }
@@ -80,7 +83,7 @@ pub(crate) fn located(
             }
             is_known = true;
         }
-        if !is_known {
+        if !is_known && !socket.is_elsewhere {
             return Err(format!(
                 "the program with the number {last} has bound the socket {} by a relative path, and has left its folder; end that program, or start it with an absolute path",
                 socket.path.display()
@@ -180,6 +183,7 @@ mod tests {
             path: "run/s".into(),
             inode,
             is_open: true,
+            is_elsewhere: false,
         };
         let holder = |pid, folders: &[&str]| Holder {
             pid,
@@ -200,6 +204,11 @@ mod tests {
         assert_eq!(of(&[holder(5, &[])]), paths(&[]));
         assert_eq!(located(&[socket(8)], &[holder(5, &["/"])], &look), paths(&[]));
         let problem = of(&[holder(5, &["/"])]).unwrap_err();
+        let other = Listed {
+            is_elsewhere: true,
+            ..socket(7)
+        };
+        assert_eq!(located(&[other], &[holder(5, &["/"])], &look), paths(&[]));
         assert!(problem.contains("number 5 has bound the socket run/s"), "{problem}");
     }
 }

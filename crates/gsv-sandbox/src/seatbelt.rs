@@ -80,6 +80,7 @@ mod tests {
             pinned: vec!["/ws/.git".into()],
             read_only: vec!["/ws/.git/hooks".into()],
             missing: vec![],
+            ..Protected::default()
         };
         let text = profile(&plan, &protected);
         let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is not in {text}"));

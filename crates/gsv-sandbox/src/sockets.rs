@@ -1,8 +1,10 @@
-//! The Unix sockets of other programs, as the kernel lists them: a read-only mount does not keep a command from connecting.
+//! The Unix sockets of other programs, as the kernel lists them for each network: a read-only mount does not keep a command from connecting.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::mounts::without_links;
+use crate::networks::Elsewhere;
 use crate::relative::listed;
 
 /// Sockets that are masked, at most.
@@ -10,8 +12,9 @@ const SOCKETS: usize = 1_000;
 /// Entries of writable folders that are looked at, at most.
 const ENTRIES: usize = 500_000;
 
-/// Sockets that exist now and that a command would see: outside `covered`, or in a writable folder, which is mounted over it. Those of
-/// earlier commands are not listed, because they belong to another network.
+/// Sockets that exist now and that a command would see: outside `covered`, or in a writable folder, which is mounted over it. `met`: sockets
+/// that another search has found. They are masked where a program listens that the kernel does not list, such as that of another user in a
+/// container. Sockets of earlier commands are left out. `elsewhere`: in other networks.
 ///
 /// The kernel lists a socket under the path of its first moment, also after a command has moved the folder above it. So when another
 /// program has a socket in a writable folder, all sockets in that folder are taken for sockets of other programs.
@@ -19,14 +22,37 @@ const ENTRIES: usize = 500_000;
 /// # Errors
 /// A sentence: such a socket is not at its place, and the folder is too large to look for it; a program has left the folder of a socket that it
 /// bound by a relative path; or there are too many.
-pub(crate) fn outside(covered: &[PathBuf], writable: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+pub(crate) fn outside(
+    covered: &[PathBuf],
+    writable: &[PathBuf],
+    met: Vec<PathBuf>,
+    elsewhere: Elsewhere,
+) -> Result<Vec<PathBuf>, String> {
     let listing = std::fs::read("/proc/net/unix").unwrap_or_default();
     let (absolute, mut relative): (Vec<_>, Vec<_>) =
         listed(&String::from_utf8_lossy(&listing)).partition(|socket| socket.path.is_absolute());
     relative.retain(|socket| socket.is_open);
+    relative.extend(elsewhere.relative);
     let located = crate::relative::absolute(&relative)?;
     let paths = absolute.into_iter().map(|socket| socket.path);
-    among(paths.chain(located), covered, writable, ENTRIES)
+    let met = met
+        .into_iter()
+        .filter(|path| !elsewhere.own.contains(path) && is_used(path));
+    let listed = paths.chain(elsewhere.paths).chain(located).chain(met);
+    among(listed, covered, writable, ENTRIES)
+}
+
+/// Whether a program has the socket open, as far as can be known. The connection of another type makes the kernel tell, and the program
+/// does not notice.
+fn is_used(path: &Path) -> bool {
+    use std::os::fd::AsRawFd as _;
+    let Ok(file) = without_links(path) else {
+        return false;
+    };
+    // The path itself may be too long for an address.
+    let address = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let refused = std::os::unix::net::UnixDatagram::unbound().and_then(|socket| socket.connect(address));
+    !refused.is_err_and(|error| error.raw_os_error() == Some(libc::ECONNREFUSED))
 }
 
 fn among(
@@ -110,8 +136,35 @@ mod tests {
         let root = dir.path().canonicalize().unwrap();
         let _one = std::os::unix::net::UnixListener::bind(root.join("one")).unwrap();
         let (one, all) = (root.join("one"), std::slice::from_ref(&root));
-        assert!(outside(&[], &[]).unwrap().contains(&one) && outside(all, all).unwrap().contains(&one));
-        assert!(!outside(all, &[]).unwrap().contains(&one));
+        assert!(
+            outside(&[], &[], vec![], Elsewhere::default()).unwrap().contains(&one)
+                && outside(all, all, vec![], Elsewhere::default()).unwrap().contains(&one)
+        );
+        assert!(!outside(all, &[], vec![], Elsewhere::default()).unwrap().contains(&one));
+    }
+
+    #[test]
+    fn sb4_a_socket_is_used_while_a_program_has_it_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let long = dir.path().canonicalize().unwrap().join("a".repeat(100));
+        std::fs::create_dir(&long).unwrap();
+        let bind = |name: &str| {
+            let path = dir.path().join(name);
+            let socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+            std::fs::rename(path, long.join(name)).unwrap();
+            socket
+        };
+        let (one, two) = (bind("one"), bind("two"));
+        drop(two);
+        let three = std::os::unix::net::UnixDatagram::bind(dir.path().join("three")).unwrap();
+        assert!(is_used(&long.join("one")) && is_used(&dir.path().canonicalize().unwrap().join("three")));
+        assert!(!is_used(&long.join("two")) && !is_used(&long.join("none")));
+        // The programs have noticed nothing.
+        one.set_nonblocking(true).unwrap();
+        three.set_nonblocking(true).unwrap();
+        let nothing = Some(std::io::ErrorKind::WouldBlock);
+        assert_eq!(one.accept().err().map(|error| error.kind()), nothing);
+        assert_eq!(three.recv(&mut [0]).err().map(|error| error.kind()), nothing);
     }
 
     #[test]
