@@ -25,6 +25,8 @@ pub(crate) struct Elsewhere {
     pub(crate) relative: Vec<Listed>,
     /// Of commands in this sandbox.
     pub(crate) own: BTreeSet<PathBuf>,
+    /// Of commands in this sandbox, bound by relative paths.
+    pub(crate) own_relative: Vec<Listed>,
 }
 
 /// `temp`: the folder that commands in this sandbox have as `/tmp`.
@@ -54,16 +56,18 @@ pub(crate) fn elsewhere(temp: &Path) -> Result<Elsewhere, String> {
         let (absolute, relative): (Vec<_>, Vec<_>) =
             listed(&String::from_utf8_lossy(&listing)).partition(|socket| socket.path.is_absolute());
         let paths = absolute.into_iter().map(|socket| socket.path);
+        let open = relative.into_iter().filter(|socket| socket.is_open);
+        let relative = open.map(|socket| Listed {
+            is_elsewhere: true,
+            ..socket
+        });
         if is_in_sandbox(&process, temp) {
             found.own.extend(paths);
+            found.own_relative.extend(relative);
             continue;
         }
         found.paths.extend(seen_here(&process, paths)?);
-        let open = relative.into_iter().filter(|socket| socket.is_open);
-        found.relative.extend(open.map(|socket| Listed {
-            is_elsewhere: true,
-            ..socket
-        }));
+        found.relative.extend(relative);
     }
     Ok(found)
 }
@@ -218,6 +222,11 @@ mod tests {
         let found = |temp: &str| elsewhere(&root.join(temp)).unwrap();
         assert!(found("tmp").own.contains(&socket) && !found("tmp").paths.contains(&socket));
         assert!(found("other").paths.contains(&socket));
+        end(program);
+        std::fs::remove_file(&socket).unwrap();
+        // Also one that is bound by a relative path.
+        let mount = format!("{mount} cd '{}' && ", work.path().display());
+        let program = listens(&mount, Path::new("s")).unwrap();
         let met = || vec![socket.clone()];
         assert!(
             outside(&[], &[], met(), Elsewhere::default())

@@ -35,9 +35,13 @@ pub(crate) fn outside(
     relative.extend(elsewhere.relative);
     let located = crate::relative::absolute(&relative)?;
     let paths = absolute.into_iter().map(|socket| socket.path);
-    let met = met
-        .into_iter()
-        .filter(|path| !elsewhere.own.contains(path) && is_used(path));
+    let is_own = |path: &PathBuf| elsewhere.own.contains(path);
+    let mut met: Vec<PathBuf> = met.into_iter().filter(|path| !is_own(path) && is_used(path)).collect();
+    if !met.is_empty() {
+        let own = crate::relative::absolute(&elsewhere.own_relative)?.into_iter();
+        let own: BTreeSet<PathBuf> = own.filter_map(|path| path.canonicalize().ok()).collect();
+        met.retain(|path| !own.contains(path));
+    }
     let listed = paths.chain(elsewhere.paths).chain(located).chain(met);
     among(listed, covered, writable, ENTRIES)
 }
