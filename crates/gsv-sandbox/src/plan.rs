@@ -146,7 +146,10 @@ impl Plan {
             Ok(real)
         };
         let workspace = check(&request.workspace, true, None)?;
-        let roots = request.writable.iter().map(|folder| check(folder, true, Some("roots.rw")));
+        let roots = request
+            .writable
+            .iter()
+            .map(|folder| check(folder, true, Some("roots.rw")));
         let roots: Vec<PathBuf> = roots.collect::<Result<_, _>>()?;
         let mut writable = vec![workspace.clone()];
         writable.extend(roots.iter().cloned());
@@ -339,7 +342,7 @@ mod tests {
         request.writable = vec!["/srv/other".into()];
         assert!(Plan::new(&request, &disk).is_ok());
         request.writable = vec!["/srv/alias".into()];
-        let problem = Plan::new(&request, &disk).unwrap_err().0;
+        let problem = Plan::new(&request, &disk).unwrap_err().reason;
         assert!(problem.contains("/srv/alias/.ssh"), "{problem}");
     }
 
