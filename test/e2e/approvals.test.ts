@@ -99,7 +99,10 @@ describe("[P15] [S13] [S14] [AP1] [AP3] [AP6] [AP12] approvals", () => {
   it("--approve decides without a question", async () => {
     const never = await machine.gsv(["chat", "--approve", "never", "run: echo no >> decided.txt"]);
     assert.equal(never.code, 0, never.stderr);
-    assert.match(never.stderr, /asks for laptop__Bash on laptop: echo no >> decided\.txt\. It asked because: .*\n.*denied, nothing of it is done/);
+    assert.match(
+      never.stderr,
+      /asks for laptop__Bash on laptop: echo no >> decided\.txt\. It asked because: .*\n.*denied, nothing of it is done/,
+    );
     assert.deepEqual(lines("decided.txt"), []);
     await machine.ok("chat", "--approve", "all", "run: echo yes >> decided.txt");
     assert.deepEqual(lines("decided.txt"), ["yes"]);

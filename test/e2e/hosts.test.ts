@@ -183,7 +183,10 @@ describe("hosts for commands in the sandbox", () => {
     const record = join(machine.home, "node", "weaker", "sandbox.json");
     assert.equal((JSON.parse(readFileSync(record, "utf8")) as { tier: string }).tier, "landlock");
     writeFileSync(record, "{", { mode: 0o600 });
-    assert.match(await refused(), /sandbox\.json, which says what the last start of this node had, can't be read: .*\. Remove it, to start/);
+    assert.match(
+      await refused(),
+      /sandbox\.json, which says what the last start of this node had, can't be read: .*\. Remove it, to start/,
+    );
     rmSync(record);
     await (await start(plain)).kill("SIGTERM");
   });

@@ -140,13 +140,13 @@ mod tests {
         // The home, its file system, a folder of the hidden one, a file of it, the hidden file; and a folder beside them.
         assert_eq!(
             found(
-                "8:1 / /\n8:2 / /home\n8:2 /u /srv/alias\\040a\n8:2 / /mnt\n8:2 /u/.ssh/keys /k\n8:2 /u/.ssh/id /etc/id\n8:2 /u/.netrc /n\n8:2 /u/ws /ws\n8:3 / /x"
+                "8:1 / /\n8:2 / /home\n8:2 /u /srv/alias\\040a\n8:2 / /media\n8:2 /u/.ssh/keys /k\n8:2 /u/.ssh/id /etc/id\n8:2 /u/.netrc /n\n8:2 /u/ws /ws\n8:3 / /x"
             ),
             [
                 "/etc/id",
                 "/k",
-                "/mnt/u/.netrc",
-                "/mnt/u/.ssh",
+                "/media/u/.netrc",
+                "/media/u/.ssh",
                 "/n",
                 "/srv/alias a/.netrc",
                 "/srv/alias a/.ssh"
