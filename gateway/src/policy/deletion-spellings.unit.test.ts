@@ -866,6 +866,12 @@ describe("[PO13] text that is written and not run", () => {
       "python3 -m code <<< 'shutil.rmtree(\"d\")'",
       "ls | python3 -m asyncio 'rmtree'",
       "sudo python3 -m cProfile -m 'rmtree'",
+      "echo 'shutil.rmtree(1)' | python3 -m pytest -s",
+      "echo 'shutil.rmtree(1)' |   python3 -m pytest -s",
+      "python3 -m pytest --pdb -k remove_dir",
+      "python3 -m pytest --basetemp=src -k remove_dir",
+      "python3 -m pylint --init-hook='shutil.rmtree(1)' a.py",
+      "python3 -m pytest --tx 'popen//python=rm -rf d'",
     ];
     assert.deepEqual(all(many), each(many, "many"));
   });
@@ -931,6 +937,7 @@ describe("[PO13] one file by its name", () => {
       braced(": §{HOME:=*}; rm -f $HOME/x"),
       "printf -v HOME '/a *'; rm -f $HOME/x",
       "printf -v $'\\x48OME' '/a *'; rm -f $HOME/x",
+      'read<<<"/a *" $(echo H)OME; rm -f $HOME/x',
       'rm -f "$HOMES/x"',
       'rm -f "$HOME/$X"',
       'rm -f "$HOME/$(ls)"',
@@ -995,6 +1002,7 @@ describe("[PO13] a variable that the text sets to plain words as the first thing
       'CMD="npm test"; C"MD"=rm; $CMD -rf d',
       'CMD="npm test"; printf -v CMD rm; $CMD -rf d',
       'CMD="npm test"; for CMD in rm; do $CMD -rf d; done',
+      'CMD="npm test"; read<<<rm $(echo C)MD; $CMD -rf d',
       'CMD="npm test" & $CMD',
       'CMD="npm test" | $CMD',
       'CMD="npm test" $CMD',

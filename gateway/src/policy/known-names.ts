@@ -5,7 +5,7 @@
 
 /** Words by which a shell sets a variable, changes what a name means, or reads another text. */
 const SETTERS =
-  /(?:^|[\s;&|(`{!])(?:eval|source|\.|read|declare|typeset|local|readonly|export|let|mapfile|readarray|getopts|printf|unset|set|env|alias|hash|enable|builtin|command|coproc|select|wait|for|function|exec|vared|print|integer|float|nameref|sysread|strftime|zparseopts|private|repeat)(?=[\s;&|)`]|$)|\(\)|\(\(|\$\{![^}]|\b(?:PATH|IFS|BASH_ENV)\b/;
+  /(?:^|[\s;&|(`{!])(?:eval|source|\.|read|declare|typeset|local|readonly|export|let|mapfile|readarray|getopts|printf|unset|set|env|alias|hash|enable|builtin|command|coproc|select|wait|for|function|exec|vared|print|integer|float|nameref|sysread|strftime|zparseopts|private|repeat)(?=[\s;&|)`<>]|$)|\(\)|\(\(|\$\{![^}]|\b(?:PATH|IFS|BASH_ENV)\b/;
 /** Spellings that this reading does not undo. */
 const SPELT = /\$'|\\\n/;
 /** What stands before the folder is made: nothing that may skip it. */

@@ -13,7 +13,9 @@ const COMPANIONS = words("cat chmod ls echo printf mkdir wc head tail grep egrep
 const SHOW = words("cat ls echo printf wc head tail grep egrep fgrep true pwd cd");
 const GIT = words("add status diff");
 /** Modules of Python whose arguments hold no code. */
-const CHECKS = words("pytest unittest mypy ruff flake8 pylint black isort");
+const CHECKS = words("pytest unittest");
+/** Of those: take commands from the input, start an interpreter, or delete a folder. */
+const MORE_THAN_CHECKS = /^--(?:p[dx]|tr|usep|tx|rsync|bas)|^-o|^--ov/;
 
 const PATH = String.raw`([\w.\/-]{1,300})`;
 /** What stands before and after the beginning of a here-document that goes into a file. */
@@ -78,7 +80,12 @@ const isOrdinaryFile = (path: string): boolean => isOrdinaryInside(path.replace(
 
 function areEdits(line: string, seen: Seen): boolean {
   const read = readShell(line);
-  return read.kind === "plain" && read.commands.every(({ words: command }) => isEdit(command, seen));
+  if (read.kind !== "plain") return false;
+  return read.commands.every(({ words: command, start }) => {
+    // Its input may be commands for a debugger.
+    const isFed = line.slice(0, start).trimEnd().endsWith("|");
+    return isEdit(command, seen) && !(isFed && command[1] === "-m");
+  });
 }
 function isEdit(command: readonly string[], seen: Seen): boolean {
   const [program = "", first = ""] = command;
@@ -89,7 +96,7 @@ function isEdit(command: readonly string[], seen: Seen): boolean {
   }
   if (/^python3?$/.test(program) && first === "-m" && CHECKS.has(command[2] ?? "")) {
     seen.checks = true;
-    return true;
+    return !command.some((word) => MORE_THAN_CHECKS.test(word));
   }
   if (runsAnother(command)) return false;
   if (program === "git") seen.git = true;
