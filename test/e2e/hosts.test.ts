@@ -143,11 +143,10 @@ describe("hosts for commands in the sandbox", () => {
     assert.equal(existsSync(locked.file("reached.txt")), false);
     assert.match(told(), /has no network, which may be why the command failed; [^"]*`sandbox` set to `off`; the user is asked first/);
 
-    // A call for hosts reaches nothing and says what can be asked for instead.
-    const hosts = await asked(connect(withHosts(host)), OTHER);
-    await machine.ok("approval", "allow", hosts.code);
-    await ended(OTHER);
-    assert.match(told(), /can't let commands reach single hosts[^"]*set `sandbox` to `off`/);
+    // [AP17] No one is asked about a call for hosts, and it says what can be asked for instead.
+    assert.equal((await chat(connect(withHosts(host)), OTHER)).code, 0);
+    assert.deepEqual(await waiting(), []);
+    assert.match(told(), /lets no command ask for hosts[^"]*set `sandbox` to `off`/);
     assert.equal(existsSync(locked.file("reached.txt")), false);
 
     const leaves = await asked(connect({ sandbox: "off" }), OTHER);

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use super::doctor_report::Report;
 use super::local::Local;
 use super::node::{last_workspace, private_folders, sandbox_settings};
+use super::node_files::{Running, running};
 use crate::config::{Config, check_node_id};
 use crate::embedded::bootstrap::Bootstrap;
 use crate::embedded::health;
@@ -96,7 +97,9 @@ fn check_nodes_start(report: &mut Report, layout: &Layout, settings: &SandboxSet
         .flatten()
     {
         let name = dir.file_name().to_string_lossy().into_owned();
-        if !dir.path().is_dir() || check_node_id(&name).is_err() {
+        // One that runs has shown that it starts; its own test has other folders than this one.
+        let is_stopped = || matches!(running(&name), Ok(Running::No));
+        if !dir.path().is_dir() || check_node_id(&name).is_err() || !is_stopped() {
             continue;
         }
         if let Err(error) = would_start(settings, found, &dir.path()) {

@@ -16,7 +16,12 @@ fn f44_answers_of_commands_keep_their_columns_and_help_is_complete() {
         "/status            what it is doing\n/stop              stop the run",
     );
     terminal.shows("/status            what it is doing\r\n/stop              stop the run\r\n");
-    for command in ["/attach FILE ", "y, s, n ", "/quit, /exit ", "are sent when it has ended"] {
+    for command in [
+        "/attach FILE ",
+        "y, s, n ",
+        "/quit, /exit ",
+        "are sent when it has ended",
+    ] {
         terminal.shows(command);
     }
     terminal.types("/quit\r");

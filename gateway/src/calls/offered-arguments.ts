@@ -26,9 +26,14 @@ export function notOffered({ name, schema, args, sandbox }: Offered): string | u
   if (!isJsonObject(properties) || Object.keys(properties).length === 0) return undefined;
   const offered = isJsonObject(properties[LEAVES]) ? properties[LEAVES]["enum"] : undefined;
   if (Array.isArray(offered) && offered.includes(value)) return undefined;
+  // With Landlock alone no single host can be let through.
+  const isOffOffered = value === "workspace+net" && Array.isArray(offered) && offered.includes("off");
+  const instead = isOffOffered
+    ? `For a command that needs the network, set \`${LEAVES}\` to \`off\` and leave \`hosts\` out, which the user is asked about.`
+    : `Make the call without it, or tell the user; \`gsv node sandbox\` on that machine tells why.`;
   const why =
     value === "off"
       ? "the owner of the machine lets no command leave its sandbox"
       : "the sandbox of the machine lets no command ask for hosts";
-  return `Not run: ${why}, so \`${LEAVES}\` can't be \`${value.slice(0, 64)}\` there. Make the call without it, or tell the user; \`gsv node sandbox\` on that machine tells why.`;
+  return `Not run: ${why}, so \`${LEAVES}\` can't be \`${value.slice(0, 64)}\` there. ${instead}`;
 }
