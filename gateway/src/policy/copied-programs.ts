@@ -1,6 +1,7 @@
 /** Commands that copy or link the file of a program that deletes: under another name it deletes as well (rule PO13). PURE. */
 import { type Commands, nameOf } from "./deleters.ts";
 import { LINKERS, MOVERS } from "./moved-files.ts";
+import { withoutQuotes } from "./quotes.ts";
 
 const COPIES: ReadonlySet<string> = new Set("cp gcp mv ln install link cat dd alias hash".split(" "));
 /** The file of such a program. */
@@ -19,7 +20,7 @@ export const copiesByPath = ([program, ...args]: readonly string[]): boolean =>
   COPIES.has(nameOf(program)) && args.some((word) => PROGRAM.test(word));
 /** Copies or links such a program by its bare name, so that another name deletes: `cd /bin; cp rm ~/q`. */
 function copiesNamed(text: string, rough: Commands): boolean {
-  const plain = text.replaceAll(/["'\\]/g, "");
+  const plain = withoutQuotes(text);
   const goes = [...plain.matchAll(GOES)].some(([, folder = ""]) => isOfPrograms(folder));
   if (!goes && !/\b(?:rm|unlink|shred)\b/.test(plain)) return false;
   return rough.some((words) => {
@@ -35,6 +36,6 @@ const NAMES_COPIER = new RegExp(`(?<!\\w)(?:${[...COPIES, ...MOVERS, ...LINKERS]
 /** Whether any of these names is where a word of the text may begin, as it is written or without quotes. Most commands have none. */
 export function mayBring(text: string): boolean {
   const folded = text.toLowerCase();
-  return NAMES_COPIER.test(folded) || NAMES_COPIER.test(folded.replaceAll(/["'\\]/g, ""));
+  return NAMES_COPIER.test(folded) || NAMES_COPIER.test(withoutQuotes(folded));
 }
 const COPIES_AS: ReadonlySet<string> = new Set("cp gcp mv gmv ln gln install link".split(" "));

@@ -17,7 +17,7 @@ import { type JobsMade, modeVerdict } from "./modes.ts";
 import { once } from "./once.ts";
 import { namesGit } from "./programs.ts";
 import type { RegexEngine } from "./regex.ts";
-import { COMMAND, type CompiledRule, compileRules, isShell, matchRule, namesCommand, type ShellUnit } from "./rules.ts";
+import { COMMAND, type CompiledRule, compileRules, isShell, matchRule, namesCommand, type ShellUnit, unitOf } from "./rules.ts";
 import { type Complexity, readShell } from "./shell.ts";
 
 export interface Policy {
@@ -78,7 +78,8 @@ export function decide(call: PolicyCall, context: PolicyContext): Decision {
 function decideUnits(call: PolicyCall, units: readonly Unit[], context: PolicyContext): Decision {
   const grants = grantsFor(call, context);
   const general: General = { byMode: once(() => byMode(call, context)), byMatrix: once(() => byMatrix(call, context)) };
-  const decisions = units.map((unit) => decideUnit(call, unit, context, { ...general, grants }));
+  const rules = context.policy.rules.filter((rule) => rule.isFor(call.name));
+  const decisions = units.map((unit) => decideUnit(call, unit, context, { ...general, rules, grants }));
   const decision = strictest(decisions);
   if (decision.verdict !== "deny" && isListed(context.alwaysAsked, call.name))
     return { verdict: "ask", rule: ALWAYS_ASKED, why: ALWAYS_WHY };
@@ -141,9 +142,9 @@ type Unit = (ShellUnit & { readonly why?: Complexity }) | undefined;
 function unitsOf(call: PolicyCall): readonly Unit[] {
   if (!isShell(call)) return [undefined];
   const text = Object.hasOwn(call.args, COMMAND) ? call.args[COMMAND] : undefined;
-  if (typeof text !== "string") return [{ text: JSON.stringify(text) ?? "", why: "character" }];
+  if (typeof text !== "string") return [{ ...unitOf(JSON.stringify(text) ?? ""), why: "character" }];
   const read = readShell(text);
-  return read.kind === "plain" ? read.commands.map(({ words }) => ({ words, text })) : [{ text, why: read.why }];
+  return read.kind === "plain" ? read.commands.map(({ words }) => unitOf(text, words)) : [{ ...unitOf(text), why: read.why }];
 }
 const STRICTNESS = { allow: 0, ask: 1, deny: 2 } as const;
 function strictest(decisions: readonly Decision[]): Decision {
@@ -160,10 +161,9 @@ function decideUnit(
   call: PolicyCall,
   unit: Unit,
   context: PolicyContext,
-  { grants, byMode, byMatrix }: General & { readonly grants: Grants | undefined },
+  { rules, grants, byMode, byMatrix }: General & Pick<Policy, "rules"> & { readonly grants: Grants | undefined },
 ): Decision {
-  for (const rule of context.policy.rules) {
-    if (!rule.isFor(call.name)) continue;
+  for (const rule of rules) {
     const match = matchRule(rule, call.args, unit);
     if (match === "no") continue;
     if (rule.decision === "allow") {

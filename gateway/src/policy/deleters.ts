@@ -10,11 +10,10 @@ export const MAX_DELETED = 50;
 export type Commands = readonly (readonly string[])[];
 
 /** `rimraf@5` is `rimraf`. */
-export const nameOf = (program = ""): string =>
-  program
-    .slice(program.lastIndexOf("/") + 1)
-    .toLowerCase()
-    .replace(/(?<=[a-z])@.*$/, "");
+export function nameOf(program = ""): string {
+  const name = program.slice(program.lastIndexOf("/") + 1).toLowerCase();
+  return name.includes("@") ? name.replace(/(?<=[a-z])@.*$/, "") : name;
+}
 
 /** How far a path in a temporary folder is believed: always, as long as it names something directly in that folder, or never. */
 export type Believed = "all" | "direct" | "none";
@@ -153,11 +152,10 @@ const areTemporary = (paths: readonly string[], believed: Believed): boolean =>
 /** Inside a folder for temporary files, as the path is written. No shell makes `..` of a part of it. */
 export const isTemporary = (path: string, believed: Believed): boolean =>
   believed !== "none" &&
+  /^(?:\/private)?\/(?:var\/)?tmp\/[^/$]|^\$(?:TMPDIR|\{TMPDIR\})\/[^/$]/.test(path) &&
   !(believed === "direct" && BELOW.test(path)) &&
   !path.slice(2).includes("{") &&
-  !path.split("/").some((part) => /^\..*[?*[]/.test(part)) &&
-  /^(?:\/private)?\/(?:var\/)?tmp\/[^/$]|^\$(?:TMPDIR|\{TMPDIR\})\/[^/$]/.test(path) &&
-  !path.split("/").includes("..") &&
+  !path.split("/").some((part) => part === ".." || /^\..*[?*[]/.test(part)) &&
   !path.slice(1).includes("$");
 
 /** Through a name in a temporary folder, which may be a link. */

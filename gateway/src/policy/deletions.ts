@@ -15,6 +15,7 @@ import { commandsOfSed } from "./sed-script.ts";
 import { isPipedToShell, namesInput, readsItsInput } from "./shell-input.ts";
 import { readShell } from "./shell.ts";
 import { asGit, runsAnother, SHELLS } from "./wrappers.ts";
+import { withoutQuotes } from "./quotes.ts";
 
 /** Commands in commands: `sh -c "sh -c ..."`. Deeper ones count as many. */
 const MAX_DEPTH = 4;
@@ -47,7 +48,7 @@ function deletionIn(given: string, { depth, believed: outer, isCode = false, ste
   if (depth === 0 && onlyEdits(given)) return "few";
   // The command may set the variable, and a program that runs another one may give it other variables.
   const shown = depth > 0 ? given : withKnownNames(given);
-  const text = depth > 0 || SETS_TMPDIR.test(given.replaceAll(/["'\\]/g, "")) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;
+  const text = depth > 0 || SETS_TMPDIR.test(withoutQuotes(given)) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;
   const rough = once(() => roughCommands(text));
   const brings = mayBring(text);
   if (brings && (copiesDeleter(text, rough()) || movesAway(text, rough()))) return "many";
@@ -206,7 +207,7 @@ function runsInput(
     const reads = readsItsInput(words[shell] ?? "", words.slice(shell + 1));
     return reads === "yes" || ((reads === "unsure" || mayBeInput()) && isPiped());
   });
-  if (/(?:^|[\s;&|(])(?:\.|source|[\w./-]*sh)\s+(?:-\w+\s+){0,9}<\(/.test(text)) return true;
+  if (text.includes("<(") && /(?:^|[\s;&|(])(?:\.|source|[\w./-]*sh)\s+(?:-\w+\s+){0,9}<\(/.test(text)) return true;
   if (SETS_COMMAND.test(text) && mentionsDeletion([text], { believed: "none", steps })) return true;
   if (!/[|<>]/.test(text)) return false;
   const isShown = commands.every(([program = ""]) => SHOWN.has(nameOf(program)) || isShell(program)) && !/\\[0-7xu]|\$/.test(text);
@@ -232,9 +233,7 @@ const isUnknown = ({ isUnknown, words }: ReadCommand): boolean => isUnknown && w
 
 /** The text of a complex command, cut where another command may begin. Quotes and backslashes are left out: any of them may be a spelling. */
 function roughCommands(text: string): Commands {
-  return text
-    .replaceAll(/\\\n/g, " ")
-    .replaceAll(/["'\\]/g, "")
+  return withoutQuotes(text.replaceAll(/\\\n/g, " "))
     .replaceAll(/&>>?|>[&|]|<&/g, ">")
     .split(/[;&|\n\r()`]|(?<!\$)\{(?=\s)/)
     .map((part) => withoutRedirections(part).filter((word) => word !== ""))
@@ -243,6 +242,7 @@ function roughCommands(text: string): Commands {
 }
 /** What is redirected is no word of the command, but a text that it gets as its input may be one. */
 function withoutRedirections(part: string): readonly string[] {
+  if (!/[<>]/.test(part)) return part.trim().split(/\s+/);
   const words = part
     .replaceAll(/(?<=^|\s)(?:\d+|\{\w+\})(?=[<>])/g, "")
     .replaceAll(/[<>]+/g, " $& ")

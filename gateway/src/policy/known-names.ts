@@ -2,6 +2,7 @@
  * Variables whose value is known from the text of a command (rule PO13). PURE. A folder that `mktemp` makes at its beginning, and the
  * usual names of compilers and interpreters, which the text does not set. In doubt a variable is not known.
  */
+import { withoutQuotes } from "./quotes.ts";
 
 /** Words by which a shell sets a variable, changes what a name means, or reads another text. */
 const SETTERS =
@@ -28,7 +29,8 @@ const withoutTraps = (text: string): string =>
 
 /** The text with the values of the variables that it shows. */
 export function withKnownNames(text: string): string {
-  return text.length > MAX_TEXT ? text : withoutTraps(withValues(withoutSetNames(withMadeFirst(text))));
+  if (text.length > MAX_TEXT || !(text.includes("$") || text.includes("trap"))) return text;
+  return withoutTraps(withValues(withoutSetNames(withMadeFirst(text))));
 }
 /** A trap that is set before the folder or file is made runs at the end, as one that is set after it. */
 const withMadeFirst = (text: string): string =>
@@ -64,17 +66,17 @@ function withoutSetNames(text: string, left = MAX_SET): string {
 }
 function withValues(text: string): string {
   if (!text.includes("$")) return text;
-  const plain = text.replaceAll(/["'\\]/g, "");
+  const plain = withoutQuotes(text);
   const begin = BEGIN.exec(text)?.[0] ?? "";
   const made = MADE.exec(text.slice(begin.length));
   // `set -e` at the beginning sets no variable; printf does with -v only.
-  const rest = plain.slice(begin.replaceAll(/["'\\]/g, "").length).replaceAll(/\bprintf\s+(?=[\w%])/g, "echo ");
+  const rest = plain.slice(withoutQuotes(begin).length).replaceAll(/\bprintf\s+(?=[\w%])/g, "echo ");
   if (SPELT.test(text) || SETTERS.test(rest)) return text;
   let known = isOnlyRead("HOME", text) ? text.replaceAll(IN_HOME, "~$2") : text;
   if (made !== null) {
     const [whole, name = ""] = made;
     const others = known.slice(begin.length + whole.length);
-    const isOnly = !OF_SYSTEM.test(name) && !/mktemp|TMPDIR/.test(others.replaceAll(/["'\\]/g, "")) && isOnlyRead(name, others);
+    const isOnly = !OF_SYSTEM.test(name) && !/mktemp|TMPDIR/.test(withoutQuotes(others)) && isOnlyRead(name, others);
     if (isOnly)
       known = `${begin}${whole.replace(/=.*/s, "=made")}${replaced(`"\\$(?:${name}|\\{${name}\\})"`, `/tmp/mktemp.${name}`, others)}`;
   }
@@ -87,7 +89,7 @@ function withValues(text: string): string {
 const IN_HOME = /(?<=^|[\s;&|(])("?)\$(?:HOME|\{HOME\})(\/[\w./-]{1,500})\1(?=$|[\s;&|)])/g;
 /** The name stands in the text as `$NAME` or `${NAME}` only. */
 function isOnlyRead(name: string, text: string): boolean {
-  const bare = text.replaceAll(/["'\\]/g, "").replaceAll(new RegExp(`\\$(?:${name}(?!\\w)|\\{${name}\\})`, "g"), "");
+  const bare = withoutQuotes(text).replaceAll(new RegExp(`\\$(?:${name}(?!\\w)|\\{${name}\\})`, "g"), "");
   return !new RegExp(`(?<!\\w)${name}(?!\\w)`).test(bare);
 }
 /**

@@ -1,6 +1,7 @@
 /** Deletions that are mentioned in code, or behind an option, of a program that runs other commands (rule PO13). PURE. */
 import { type Believed, countOf, MAX_DELETED, namesDeleter, nameOf } from "./deleters.ts";
 import type { ReadingSteps } from "./reading-steps.ts";
+import { withoutQuotes } from "./quotes.ts";
 
 interface Reading {
   readonly believed: Believed;
@@ -15,7 +16,7 @@ const MAX_MENTIONS = 200;
 export function mentionsDeletion(words: readonly string[], reading: Reading): boolean {
   const text = words.join(" ");
   // Any quote or backslash may be a spelling of a shell in there.
-  const bare = text.replaceAll(/["'\\]/g, "");
+  const bare = withoutQuotes(text);
   return isMentioned(text, nameOf(words[0]), reading) || (bare !== text && isMentioned(bare, nameOf(words[0]), reading));
 }
 function isMentioned(text: string, program: string, reading: Reading): boolean {

@@ -6,12 +6,13 @@ import { normalPath } from "./paths.ts";
 import { readShell } from "./shell.ts";
 import { runsAnother } from "./wrappers.ts";
 import { type Believed, type Commands, isTemporary, namesDeleter, nameOf } from "./deleters.ts";
+import { withoutQuotes } from "./quotes.ts";
 
 /** Folders that end with the command in a sandbox: what is moved there is gone. */
 const MEMORY = /(?<![\w./-])\/(?:dev\/shm|(?:var\/)?run|var\/tmp)(?![\w-])/;
 /** Whether a command moves something there, or from elsewhere into a temporary folder: a later deletion there is not asked about. */
 export function movesAway(text: string, rough: Commands): boolean {
-  const plain = text.replaceAll(/["'\\]/g, "");
+  const plain = withoutQuotes(text);
   const moves = rough.flatMap(movedBy);
   if (moves.length === 0) return false;
   if (MEMORY.test(plain)) return true;
@@ -93,8 +94,7 @@ export const believedByWords = (text: string): Believed =>
   /symlink/i.test(text) ? "none" : /\brename|\bmove/i.test(text) ? "direct" : "all";
 export function believedIn(text: string, rough: Commands): Believed {
   if (believedByWords(text) === "none") return "none";
-  const names = text
-    .replaceAll(/["'\\]/g, "")
+  const names = withoutQuotes(text)
     .split(/[\s;&|(){}`]+/)
     .filter((word) => !isTemporary(word, "all"))
     .map((word) => nameOf(word));

@@ -3,6 +3,7 @@
  * sandbox it is allowed once only, because it may start what a file of its folder names, and that file may be another one next time.
  */
 import { runsAnother } from "./wrappers.ts";
+import { withoutQuotes } from "./quotes.ts";
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 
@@ -88,7 +89,7 @@ export function unconfinedGrant(command: readonly string[]): "any" | "exact" | u
   return same?.test(args.join("\n")) === true ? "exact" : undefined;
 }
 /** Whether a text for a shell names git as a program, or may. Told to the owner, so a word too much does no harm. */
-export const namesGit = (text: string): boolean => /(?<![\w.-])git(?![\w.@:=])/i.test(text.replaceAll(/["'\\]/g, ""));
+export const namesGit = (text: string): boolean => /(?<![\w.-])git(?![\w.@:=])/i.test(withoutQuotes(text));
 export const sends = ([program = ""]: readonly string[]): boolean => isIn(SENDS, program);
 
 /** Whether a command is known to do no more than its program and subcommand say, with any further arguments like its own. */

@@ -5,6 +5,7 @@
 import type { ApprovalCondition, ApprovalDecision, ApprovalRule } from "../../../protocol/gen/types.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { matcherOf } from "../tools/guest-tools.ts";
+import { once } from "./once.ts";
 import { foldedPath, isPathName, normalPath } from "./paths.ts";
 import { compileRegex, MAX_SEARCHED_CHARS, type Regex, type RegexEngine } from "./regex.ts";
 import { runsNoArgument } from "./programs.ts";
@@ -12,8 +13,15 @@ import { readShell } from "./shell.ts";
 import { asGit, GIT_PROGRAM, runsAnother, takesTexts } from "./wrappers.ts";
 
 export type Match = "yes" | "no" | "unsure";
-/** One command of a Bash call: its argument vector, or a text that was not understood. */
-export type ShellUnit = { readonly words: readonly string[]; readonly text: string } | { readonly words?: never; readonly text: string };
+/** One command of a Bash call. */
+export interface ShellUnit {
+  /** Its argument vector. Absent: the text was not understood. */
+  readonly words: readonly string[] | undefined;
+  /** That of the whole call. */
+  readonly text: string;
+  readonly facts: () => Facts;
+}
+export const unitOf = (text: string, words?: readonly string[]): ShellUnit => ({ text, words, facts: once(() => factsOf(text, words)) });
 
 /** The tool whose argument `command` is a text for a shell. */
 export const SHELL_TOOL = "Bash";
@@ -82,7 +90,6 @@ export const namesCommand = ({ when }: Pick<CompiledRule, "when">): boolean =>
 
 /** Whether all conditions of a rule hold. `unit` is given for a Bash call. */
 export function matchRule({ decision, when }: CompiledRule, args: PolicyCall["args"], unit: ShellUnit | undefined): Match {
-  if (decision === "allow" && unit !== undefined && !namesRest(when, args)) return "no";
   let all: Match = "yes";
   for (const condition of when) {
     const isCommand = unit !== undefined && condition.path.length === 1 && condition.path[0] === COMMAND;
@@ -90,7 +97,7 @@ export function matchRule({ decision, when }: CompiledRule, args: PolicyCall["ar
     if (match === "no") return "no";
     if (match === "unsure") all = "unsure";
   }
-  return all;
+  return decision === "allow" && unit !== undefined && !namesRest(when, args) ? "no" : all;
 }
 
 /** They change neither what a command does nor where. */
@@ -115,22 +122,17 @@ interface Facts {
   /** It only reads and prints. */
   readonly isPrinter: boolean;
 }
-const known = new WeakMap<ShellUnit, Facts>();
-function factsOf(unit: ShellUnit): Facts {
-  const found = known.get(unit);
-  if (found !== undefined) return found;
-  const { words = [], text } = unit;
+function factsOf(text: string, words: readonly string[] | undefined): Facts {
+  if (words === undefined) return { bare: [], texts: [text], runs: false, isPrinter: false };
   const bare = bareOf(words);
-  const texts = unit.words === undefined ? [text] : [...new Set([text, words.join(" "), bare.join(" ")])];
-  const facts = { bare, texts, runs: runsAnother(words), isPrinter: runsNoArgument(words) };
-  known.set(unit, facts);
-  return facts;
+  const texts = [...new Set([text, words.join(" "), bare.join(" ")])];
+  return { bare, texts, runs: runsAnother(words), isPrinter: runsNoArgument(words) };
 }
 function matchCommand(condition: CompiledCondition, unit: ShellUnit, allows: boolean): Match {
   const { op, value, vector, named, regex } = condition;
   const { words } = unit;
   if (allows) return op === "equals" && vector !== undefined && words !== undefined && isEqual(words, vector) ? "yes" : "no";
-  const { bare, texts, runs, isPrinter } = factsOf(unit);
+  const { bare, texts, runs, isPrinter } = unit.facts();
   const mayBe = (given: readonly string[]): boolean =>
     runs ||
     (!isPrinter && (mayRun(given, named) || isShortened(bare, condition))) ||

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ApprovalCondition, ApprovalDecision } from "../../../protocol/gen/types.ts";
 import { MAX_PATTERN_CHARS, MAX_SEARCHED_CHARS, compileRegex, type RegexEngine } from "./regex.ts";
-import { compileRules, type Match, matchRule, type ShellUnit, vectorOf } from "./rules.ts";
+import { compileRules, type Match, matchRule, type ShellUnit, unitOf, vectorOf } from "./rules.ts";
 
 const engine: RegexEngine = (pattern) =>
   pattern === "(" ? { ok: false, problem: "open" } : { ok: true, regex: { test: (text) => new RegExp(pattern).test(text) } };
@@ -60,8 +60,8 @@ describe("[PO4] a value", () => {
 });
 
 describe("[PO4] a command", () => {
-  const unit = (...words: string[]): ShellUnit => ({ words, text: words.join(" ") });
-  const complex: ShellUnit = { text: "$(ls) a" };
+  const unit = (...words: string[]): ShellUnit => unitOf(words.join(" "), words);
+  const complex = unitOf("$(ls) a");
   for (const [what, when, given, expected] of [
     ["for its words", on("command", "equals", ["rm", "x"]), unit("rm", "x"), "yes yes"],
     ["for its words, with a folder", on("command", "equals", ["rm", "x"]), unit("/bin/rm", "x"), "no yes"],

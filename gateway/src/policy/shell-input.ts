@@ -2,6 +2,7 @@
 import { nameOf } from "./deleters.ts";
 import { normalPath } from "./paths.ts";
 import { SHELLS } from "./wrappers.ts";
+import { withoutQuotes } from "./quotes.ts";
 
 /** `unsure`: the shell makes the name of the script, which may be that of its input. */
 export type ReadsInput = "yes" | "unsure" | "no";
@@ -57,4 +58,4 @@ export const isPipedToShell = (text: string): boolean =>
       return command?.split(/[\s(){}`"'\\;&]+/).some((word) => SHELLS.has(nameOf(word))) === true;
     });
 /** A name that may lead to the input: of a link to it, or in its folder. */
-export const namesInput = (text: string): boolean => /stdin\b|\/fd\b|\/proc\b/i.test(text.replaceAll(/["'\\]/g, ""));
+export const namesInput = (text: string): boolean => /stdin\b|\/fd\b|\/proc\b/i.test(withoutQuotes(text));

@@ -137,7 +137,7 @@ interface Names {
 }
 function namesOf(program: string): Names {
   const base = program.slice(program.lastIndexOf("/") + 1).toLowerCase();
-  const name = base.replace(/(?:-?[0-9.]+)$/, "");
+  const name = /[0-9.]$/.test(base) ? base.replace(/-?[0-9.]+$/, "") : base;
   return { base, name, known: Object.hasOwn(ALSO, base) ? ALSO[base] : Object.hasOwn(ALSO, name) ? ALSO[name] : name };
 }
 /** Of the programs above: often have texts as arguments that are no commands, as a message or a script has. */
