@@ -26,18 +26,17 @@ fn edited(scripts: &[&str], play: impl FnOnce(&FakeGateway)) -> (Run, Home) {
     edited_at(terminal.into(), scripts, play)
 }
 
+/// Without scripts there is no editor.
 fn edited_at(stdin: Stdio, scripts: &[&str], play: impl FnOnce(&FakeGateway)) -> (Run, Home) {
     let gateway = FakeGateway::new();
     let home = gateway.home();
-    let editor = editor(&home, scripts);
+    let editor = (!scripts.is_empty()).then(|| editor(&home, scripts));
     let run = thread::scope(|scope| {
         let run = scope.spawn(|| {
             let mut command = home.command();
-            command
-                .args(["config", "edit"])
-                .env_remove("VISUAL")
-                .env("EDITOR", &editor)
-                .stdin(stdin);
+            command.args(["config", "edit"]).stdin(stdin);
+            command.env_remove("VISUAL").env_remove("EDITOR");
+            command.envs(editor.map(|editor| ("EDITOR", editor)));
             finish(start(&mut command))
         });
         let mut connection = gateway.accept();
@@ -185,23 +184,7 @@ fn cf3_an_editor_that_fails_and_an_older_gateway_are_said() {
 
 #[test]
 fn cf3_without_a_terminal_and_an_editor_nothing_is_opened() {
-    let gateway = FakeGateway::new();
-    let home = gateway.home();
-    let run = thread::scope(|scope| {
-        let run = scope.spawn(|| {
-            let mut command = home.command();
-            command
-                .args(["config", "edit"])
-                .env_remove("VISUAL")
-                .env_remove("EDITOR")
-                .stdin(Stdio::null());
-            finish(start(&mut command))
-        });
-        let mut connection = gateway.accept();
-        let request = connection.expect("config.get");
-        connection.answer(&request, &json!({"config": config("anthropic"), "version": 7}));
-        run.join().unwrap()
-    });
+    let (run, home) = edited_at(Stdio::null(), &[], |_| {});
     let said = run.failed(2).stderr;
     assert!(said.contains("Not a terminal"), "{said}");
     assert!(drafts(&home).is_empty());

@@ -169,6 +169,21 @@ fn s16_audit_entries_are_listed_and_a_broken_chain_is_reported() {
 }
 
 #[test]
+fn ap11_a_question_in_the_audit_is_not_shown_as_an_allowed_call() {
+    let entry = |action: &str| json!({"seq": 2, "at": 1, "actor": "session:s", "action": action, "decision": "allowed", "prevHash": "a", "hash": "b"});
+    let listed = |action: &str| {
+        let result = json!({"entries": [entry(action)], "count": 1, "intact": true});
+        asked(&["audit"], "audit.list", &json!({}), &result).ok().stdout
+    };
+    let question = listed("approval.ask");
+    assert!(
+        question.contains("asked") && !question.contains("allowed"),
+        "{question}"
+    );
+    assert!(listed("approval.end").contains("allowed"));
+}
+
+#[test]
 fn au3_the_whole_log_is_checked_in_pages_and_a_break_is_a_failure() {
     let page = json!({"ok": true, "done": false, "checked": 1000, "lastSeq": 1000});
     let first = |connection: &mut Connection| {

@@ -1,7 +1,9 @@
 //! `gsv audit`: who did what, and whether the log is intact.
 
 use gsv_protocol::methods::{AuditList, AuditVerify};
-use gsv_protocol::types::{AuditExport, AuditListParams, AuditVerifyParams, AuditVerifyResult};
+use gsv_protocol::types::{
+    AuditDecision, AuditEntry, AuditExport, AuditListParams, AuditVerifyParams, AuditVerifyResult,
+};
 
 use super::context::Context;
 use crate::args::Audit;
@@ -23,13 +25,14 @@ pub async fn run(context: &Context, args: Audit) -> Outcome {
     let intact = result.intact;
     out.show(result, |result| {
         let rows = result.entries.into_iter().map(|entry| {
+            let decision = shown(&entry);
             [
                 entry.seq.to_string(),
                 time(entry.at),
                 entry.actor,
                 entry.action,
                 entry.target.unwrap_or_default(),
-                entry.decision.as_str().to_owned(),
+                decision.to_owned(),
                 entry.rule.unwrap_or_default(),
                 entry.detail.unwrap_or_default(),
             ]
@@ -43,6 +46,14 @@ pub async fn run(context: &Context, args: Audit) -> Outcome {
         out.warn("the hash chain is broken: entries were changed or removed after they were written. Find the first one: `gsv audit --verify`");
     }
     Ok(())
+}
+
+/// A question to the owner is stored as allowed, because it was put. About the call nothing was decided yet.
+fn shown(entry: &AuditEntry) -> &'static str {
+    match (entry.action.as_str(), entry.decision) {
+        ("approval.ask", AuditDecision::Allowed) => "asked",
+        (_, decision) => decision.as_str(),
+    }
 }
 
 /// Asks for one page after the other. The result is that of the last page, with the number of entries of all.
