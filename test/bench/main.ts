@@ -194,6 +194,7 @@ async function main(): Promise<void> {
     atMost("tool round trip, Bash on a node, without the login shell's own time", bash - (await loginShell()), "ms", 25);
     const confined = await sandboxCost(system, quick ? 20 : 60);
     over("command in the sandbox, bubblewrap, over one without", confined.bubblewrapMs, confined.offMs, 8);
+    if (confined.bubblewrapAloneMs !== undefined) info("  bubblewrap alone, without GSV", confined.bubblewrapAloneMs, "ms");
     over("command in the sandbox, Landlock, over one without", confined.landlockMs, confined.offMs, 2);
     atMost("policy: a decision about a call, 20 rules and 20 grants", await decisionUs(quick ? 50 : 200), "us", 50);
     say(`search in ${quick ? 20_000 : 200_000} files ...`);

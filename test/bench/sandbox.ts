@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { median, start, stop } from "./process.ts";
+import { median, run, start, stop } from "./process.ts";
 import { gsv, type Gsv } from "./system.ts";
 
 export interface SandboxCost {
@@ -11,6 +11,8 @@ export interface SandboxCost {
   /** Undefined: this machine does not have the tier. */
   readonly bubblewrapMs: number | undefined;
   readonly landlockMs: number | undefined;
+  /** What bubblewrap itself takes, without GSV: the least that its tier can cost on this machine. */
+  readonly bubblewrapAloneMs: number | undefined;
 }
 interface Node {
   readonly id: string;
@@ -69,7 +71,25 @@ export async function sandboxCost(system: Gsv, samples: number): Promise<Sandbox
   };
   const offMs = cost("cost-off");
   if (offMs === undefined) throw new Error("the node without a sandbox has one");
-  return { offMs, bubblewrapMs: cost("cost-bubblewrap"), landlockMs: cost("cost-landlock") };
+  const bubblewrapMs = cost("cost-bubblewrap");
+  return {
+    offMs,
+    bubblewrapMs,
+    landlockMs: cost("cost-landlock"),
+    bubblewrapAloneMs: bubblewrapMs === undefined ? undefined : await bubblewrapAlone(samples),
+  };
+}
+
+/** A command in a sandbox with the namespaces and file systems of any sandbox, over the same command without one. */
+async function bubblewrapAlone(samples: number): Promise<number> {
+  const sandbox = "--ro-bind / / --dev /dev --proc /proc --tmpfs /tmp --tmpfs /run --unshare-all --die-with-parent true".split(" ");
+  const found: number[] = [];
+  for (let count = -3; count < samples; count++) {
+    const plain = (await run("true", [])).ms;
+    const confined = (await run("bwrap", sandbox)).ms;
+    if (count >= 0) found.push(confined - plain);
+  }
+  return median(found);
 }
 
 async function online(client: Awaited<ReturnType<Gsv["open"]>>, id: string): Promise<Listed> {
