@@ -69,7 +69,7 @@ const GATEWAY: Worker = {
     "scripts/bundle-gateway.ts",
     EMBEDDINGS_FOLDER,
   ],
-  budgetBytes: 458_000,
+  budgetBytes: 430_000,
 };
 const channel = (name: string, budgetBytes: number): Worker => ({
   name,

@@ -5,7 +5,8 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { parsePath } from "../storage/keys.ts";
 import { definitionSections } from "../prompt/definition.ts";
-import { allows, isAllowed, type Known, namedIn, readDefinition } from "./definition.ts";
+import { allows, isAllowed } from "./definition.ts";
+import { type Known, namedIn, readDefinition } from "./read-definition.lazy.ts";
 
 const FULL = `metadata: { id: agent-triage, name: triage, version: 0.1.0, description: Sorts what comes in }
 core_context:

@@ -4,7 +4,7 @@
  */
 import type { AgentDefinition, DefinitionFile, DefinitionProblem } from "../../../../protocol/gen/types.ts";
 import { questionTopics, type Topics } from "../../events/topics.ts";
-import { type Known, namedIn, readDefinition } from "../../agents/definition.ts";
+import type { Known } from "../../agents/read-definition.lazy.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { type Result, succeed } from "../../ports/result.ts";
@@ -57,6 +57,9 @@ export const OF_PACK = fail(
 export const takenText = ({ pack, taken }: { readonly pack: string; readonly taken: string }): string =>
   `The pack ${pack} has the agent ${taken}. Choose another id and another name.`;
 
+/** Loaded with the first agent.yaml that is read: most agents have none. */
+const reader = () => import("../../agents/read-definition.lazy.ts");
+
 export class Definitions {
   readonly #ports: DefinitionPorts;
   readonly #locks = new KeyedLock();
@@ -68,6 +71,7 @@ export class Definitions {
   async validate(given: GivenDefinition): Promise<Result<Validated>> {
     const checked = await this.#check(given);
     if (!checked.ok) return checked;
+    const { namedIn } = await reader();
     const { files } = namedIn(given.text);
     return succeed(
       "problems" in checked.value
@@ -145,6 +149,7 @@ export class Definitions {
       if (!parsed.ok) return parsed;
       given.set(parsed.value, content);
     }
+    const { namedIn, readDefinition } = await reader();
     const named = namedIn(text);
     const texts = new Map<string, string>();
     const notOwners: string[] = [];

@@ -1,5 +1,4 @@
 /** Reads the content of a pack: its tools and topics by name, and its agents' definitions. Mistakes throw, because they are bugs. */
-import { readDefinition } from "../../agents/definition.ts";
 import { questionTopics, type Topic, TopicList } from "../../events/topics.ts";
 import type { PackContent, PackDefinition, PackTool, PackTopic } from "../../packs/pack.ts";
 import type { BundledDefinition } from "../../ports/packs.ts";
@@ -65,13 +64,15 @@ const asTopic = ({ name, version, doc, needsApproval, problem, text }: PackTopic
   ...(queue === undefined ? {} : { queue }),
 });
 
-function definitionsOf(
+async function definitionsOf(
   pack: PackDefinition,
   { agents, tools }: PackContent,
   topics: ReadonlyMap<string, Topic>,
   core: CoreNames,
   sha256: (text: string) => Promise<string>,
 ): Promise<readonly BundledDefinition[]> {
+  if (agents.length === 0) return [];
+  const { readDefinition } = await import("../../agents/read-definition.lazy.ts");
   const all = new Map([...core.topics, ...topics]);
   const known = {
     nativeTools: new Set([...core.tools, ...tools.map(({ name }) => name)]),

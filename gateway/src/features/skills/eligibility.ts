@@ -3,7 +3,7 @@
  * front matter, the approval, and the capabilities of the machines.
  */
 import type { NodeId, SkillEntryConfig, SkillState } from "../../../../protocol/gen/types.ts";
-import type { SkillHead } from "../../storage/skills/front-matter.ts";
+import type { SkillHead } from "../../storage/skills/folder.ts";
 
 /** The approval by the pins. `unseen`: the skill was never approved. */
 export type Approval = "approved" | "changed" | "unseen";

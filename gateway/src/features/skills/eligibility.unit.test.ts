@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { asNodeId, type SkillEntryConfig, type SkillState } from "../../../../protocol/gen/types.ts";
-import { builtinFile, builtinFolders } from "../../storage/skills/builtin/index.ts";
+import { builtinFile, BUILTIN_FOLDERS } from "../../storage/skills/builtin/index.ts";
 import { type Approval, type Machine, standing } from "./eligibility.ts";
-import { digestOf, EMPTY_SHA256, inForce, isSkillName, type SkillFolder, skillPath } from "../../storage/skills/folder.ts";
-import { readHead, type SkillHead } from "../../storage/skills/front-matter.ts";
+import { digestOf, EMPTY_SHA256, inForce, isSkillName, type SkillFolder, skillPath, type SkillHead } from "../../storage/skills/folder.ts";
+import { readHead } from "../../storage/skills/front-matter.lazy.ts";
 import { visible } from "../../prompt/hidden.ts";
 
 const head = (more: Partial<SkillHead> = {}): SkillHead => ({
@@ -113,11 +113,12 @@ for (const row of ROWS)
   });
 
 test("[SK1] built-in skills are valid, small, and name only existing tools", () => {
-  const folders = builtinFolders();
+  const folders = BUILTIN_FOLDERS;
   assert.ok(folders.length >= 5);
   for (const { name, head: own } of folders) {
     const file = builtinFile(`skills/${name}/SKILL.md`);
     assert.deepEqual([own.problems, own.name], [[], name]);
+    assert.deepEqual(own, readHead(file?.content ?? ""), `${name}: the text says what the data says`);
     assert.ok(file !== undefined && file.size <= 4096, `${name} has ${file?.size} bytes`);
     const known = new Set(["ReadFile", "WriteFile", "EditFile", "ListFiles", "LogsGet"]);
     for (const [, tool] of file.content.matchAll(/gsv__([A-Za-z]+)/g)) assert.ok(known.has(tool ?? ""), `${name}: gsv__${tool}`);

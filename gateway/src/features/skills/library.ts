@@ -9,7 +9,7 @@ import { cacheOf } from "../../storage/workspace/cache.ts";
 import { agentFolder } from "../../storage/keys.ts";
 import { byMetadata } from "../../storage/versions.ts";
 import { createWorkspaceStore } from "../../storage/workspace/store.ts";
-import { builtinFile, builtinFolders } from "../../storage/skills/builtin/index.ts";
+import { builtinFile, BUILTIN_FOLDERS } from "../../storage/skills/builtin/index.ts";
 import { inForce, SKILL_FILE, type SkillFolder, sha256Of } from "../../storage/skills/folder.ts";
 import { each, rootPrefix, type RootSkills, type SkillRoot } from "../../storage/skills/load.ts";
 import type { NewFile } from "../../storage/skills/new-files.ts";
@@ -110,7 +110,7 @@ export function createSkillLibrary(bucket: Bucket): SkillLibrary {
       if (!global.ok) return global;
       return {
         ok: true,
-        value: { folders: inForce(own.value.skills, global.value.skills, builtinFolders()), own: own.value, global: global.value },
+        value: { folders: inForce(own.value.skills, global.value.skills, BUILTIN_FOLDERS), own: own.value, global: global.value },
       };
     },
     root: (root, now) => folders.load(root, now, true),

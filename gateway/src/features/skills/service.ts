@@ -146,7 +146,7 @@ export class SkillService {
       if (uploadId !== undefined && uploads.installed(uploadId, now()) === mark) return this.#done(agentId, root, name, sha256);
       const files = await this.#received(given, inline);
       if (!files.ok) return files;
-      const contents = refusedContents(files.value);
+      const contents = await refusedContents(files.value);
       if (contents !== undefined) return refusedSkill(contents);
       const there = await library.root(root, now());
       if (!there.ok) return there;

@@ -4,9 +4,21 @@
  */
 import { toHex } from "../../../../protocol/runtime/hex.ts";
 import { compareTexts } from "../../../../protocol/runtime/compare-texts.ts";
-import type { SkillHead } from "./front-matter.ts";
 
 export type SkillScope = "agent" | "global" | "builtin";
+/** The head of a SKILL.md. It is usable when `problems` is empty; the other fields hold the readable parts. */
+export interface SkillHead {
+  readonly name?: string;
+  readonly description: string;
+  readonly homepage?: string;
+  readonly emoji?: string;
+  readonly always: boolean;
+  readonly capabilities: readonly string[];
+  readonly bins: readonly string[];
+  readonly install: readonly string[];
+  readonly problems: readonly string[];
+}
+
 export interface HashedFile {
   /** Path in the skill's folder. */
   readonly path: string;

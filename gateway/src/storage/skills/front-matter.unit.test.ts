@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import { readHead } from "./front-matter.ts";
+import { readHead } from "./front-matter.lazy.ts";
 
 const file = (...lines: readonly string[]): string => ["---", "name: mail", "description: d", ...lines, "---", "Text."].join("\n");
 const head = (...lines: readonly string[]) => readHead(file(...lines));

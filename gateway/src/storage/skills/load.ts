@@ -17,8 +17,8 @@ import {
   sha256OfStream,
   SKILL_FILE,
   type SkillFolder,
+  type SkillHead,
 } from "./folder.ts";
-import { readHead, type SkillHead } from "./front-matter.ts";
 
 /** The location of skills: one agent's, or shared by all agents. */
 export type SkillRoot = { readonly scope: "agent"; readonly agentId: string } | { readonly scope: "global" };
@@ -185,7 +185,15 @@ export class SkillFolders {
     const text = read.find((entry) => entry?.file.path === SKILL_FILE)?.text;
     if (text === null) problems.push(`${SKILL_FILE} is not text.`);
     const sha256 = await digestOf(digestsOf(files));
-    return { scope, name, files, sha256, head: typeof text === "string" ? readHead(text) : BROKEN, problems, mark };
+    return {
+      scope,
+      name,
+      files,
+      sha256,
+      head: typeof text === "string" ? (await import("./front-matter.lazy.ts")).readHead(text) : BROKEN,
+      problems,
+      mark,
+    };
   }
 }
 const sizeOf = (skills: readonly CachedFolder[]): number =>

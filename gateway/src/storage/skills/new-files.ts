@@ -7,7 +7,6 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { dangerousIn, visible } from "../../prompt/hidden.ts";
 import { asText } from "../bucket.ts";
 import { isSkillName, NAME_RULE, SKILL_FILE } from "./folder.ts";
-import { readHead } from "./front-matter.ts";
 
 /** A file of a new skill, by its path in the skill's folder. */
 export interface NewFile {
@@ -78,11 +77,11 @@ export function refusedNames(name: string, files: readonly { readonly path: stri
 }
 
 /** Why these contents are refused. A text must read as it looks; other files are kept as they are. */
-export function refusedContents(files: readonly NewFile[]): Refused | undefined {
+export async function refusedContents(files: readonly NewFile[]): Promise<Refused | undefined> {
   const problems: string[] = [];
   for (const { path, bytes } of files) {
     const text = asText(bytes);
-    if (path === SKILL_FILE) problems.push(...(text === undefined ? [`${SKILL_FILE} is not text.`] : readHead(text).problems));
+    if (path === SKILL_FILE) problems.push(...(text === undefined ? [`${SKILL_FILE} is not text.`] : await problemsOf(text)));
     else if (text !== undefined) {
       // Old licences have page breaks.
       const danger = dangerousIn(text.replaceAll("\f", " "));
@@ -95,3 +94,4 @@ export function refusedContents(files: readonly NewFile[]): Refused | undefined 
   }
   return invalid(problems);
 }
+const problemsOf = async (text: string): Promise<readonly string[]> => (await import("./front-matter.lazy.ts")).readHead(text).problems;

@@ -9,19 +9,7 @@ import { explain } from "../../../../protocol/runtime/explain.ts";
 import { isJsonObject, type JsonObject } from "../../../../protocol/runtime/json-object.ts";
 import { dangerousIn, invisibleIn, visible } from "../../prompt/hidden.ts";
 import { readStrictYaml } from "../strict-yaml.ts";
-
-/** The head of a SKILL.md. It is usable when `problems` is empty; the other fields hold the readable parts. */
-export interface SkillHead {
-  readonly name?: string;
-  readonly description: string;
-  readonly homepage?: string;
-  readonly emoji?: string;
-  readonly always: boolean;
-  readonly capabilities: readonly string[];
-  readonly bins: readonly string[];
-  readonly install: readonly string[];
-  readonly problems: readonly string[];
-}
+import type { SkillHead } from "./folder.ts";
 
 /** More than any head needs, and small enough to bound the parser's time. */
 const MAX_HEAD_CHARS = 16_384;
