@@ -11,7 +11,7 @@ use crate::paths::shell;
 use crate::private_file;
 use crate::units::duration;
 
-const MOST_RECORDED: usize = 400;
+const MAX_RECORDED: usize = 400;
 /// After a backup whose process was killed, perhaps together with the machine.
 const AFTER_KILL_MS: u64 = 15 * 60_000;
 /// After the first failures; then after the last of these.
@@ -30,7 +30,7 @@ pub struct Kept {
 /// The attempts since the last success.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Trouble {
+pub struct Failures {
     pub since: u64,
     /// The last attempt. 0: the next one is due at once.
     pub at: u64,
@@ -51,10 +51,10 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub making: Option<Making>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<Failures>,
     /// What the gateway was not told yet, or did not answer. It survives the process that has seen it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub untold: Option<Untold>,
+    pub untold: Option<Unreported>,
     /// Why an older backup could not be removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_removed: Option<String>,
@@ -70,7 +70,7 @@ pub struct Making {
 /// For the owner's notification, which `since` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Untold {
+pub struct Unreported {
     pub since: u64,
     /// A backup was made: the notification ends.
     pub over: bool,
@@ -105,8 +105,8 @@ impl Record {
             .as_ref()
             .map_or((open, 0), |before| (before.since, before.count));
         self.making = None;
-        self.untold = Some(Untold { since, over: false });
-        self.trouble = Some(Trouble {
+        self.untold = Some(Unreported { since, over: false });
+        self.trouble = Some(Failures {
             since,
             at: now,
             count: count.saturating_add(1),
@@ -122,7 +122,7 @@ impl Record {
     }
 
     /// The person has done something about it.
-    pub fn try_again(&mut self) -> bool {
+    pub fn retry_now(&mut self) -> bool {
         self.trouble
             .as_mut()
             .is_some_and(|trouble| std::mem::take(&mut trouble.at) > 0)
@@ -131,19 +131,19 @@ impl Record {
     pub fn succeeded(&mut self, kept: Kept) {
         self.making = None;
         if let Some(trouble) = self.trouble.take() {
-            self.untold = Some(Untold {
+            self.untold = Some(Unreported {
                 since: trouble.since,
                 over: true,
             });
         }
         self.kept.push(kept);
         // Where none can be removed, the oldest are no longer this schedule's.
-        let over = self.kept.len().saturating_sub(MOST_RECORDED);
+        let over = self.kept.len().saturating_sub(MAX_RECORDED);
         self.kept.drain(..over);
     }
 
-    /// Those that `keep` newer ones make superfluous, the oldest first.
-    pub fn superfluous(&self, keep: u32) -> &[Kept] {
+    /// Those that `keep` newer ones make expired, the oldest first.
+    pub fn expired(&self, keep: u32) -> &[Kept] {
         let keep = usize::try_from(keep).unwrap_or(usize::MAX).max(1);
         &self.kept[..self.kept.len().saturating_sub(keep)]
     }
@@ -181,8 +181,8 @@ pub fn due_at(schedule: &Schedule, record: &Record, now: u64) -> u64 {
 /// Of a backup whose process was killed.
 pub fn killed() -> Failure {
     Failure::failed(
-        "The last one was ended before it was complete, by a kill or a loss of power.",
-        "Look at the gateway's log, and at the memory of this machine.",
+        "The last backup ended before it was complete, by a kill or a power loss.",
+        "Check the free memory of this machine, and read the log of the gateway: `gsv service logs`.",
     )
 }
 
@@ -205,12 +205,12 @@ pub fn problems(schedule: &Schedule, record: &Record, now: u64, was_killed: bool
                 duration(now.saturating_sub(last)),
                 schedule.interval()
             ),
-            "Look at the gateway's log, and check that it runs: `gsv status`.".to_owned(),
+            "Check that the gateway runs: `gsv status`. Then read its log: `gsv service logs`.".to_owned(),
         ));
     }
     if let Some(why) = &record.not_removed {
         found.push((
-            format!("A scheduled backup is made, but an older one could not be removed: {why}"),
+            format!("The scheduled backup succeeded, but an older backup could not be removed: {why}"),
             format!("Check the permissions of {}.", shell(&schedule.folder)),
         ));
     }
@@ -301,7 +301,7 @@ mod tests {
             Some((NOW, 7))
         );
         assert_eq!(retry_ms(7, HOUR_MS), HOUR_MS);
-        assert!(record.try_again() && due_at(&day, &record, at) <= at);
+        assert!(record.retry_now() && due_at(&day, &record, at) <= at);
         record.succeeded(kept(at, 1));
         assert_eq!(
             (record.trouble.is_none(), due_at(&day, &record, at)),
@@ -310,14 +310,14 @@ mod tests {
     }
 
     #[test]
-    fn bk17_only_backups_beyond_the_kept_ones_are_superfluous_and_the_newest_never_is() {
+    fn bk17_only_backups_beyond_the_kept_ones_expire_and_the_newest_never_is() {
         let record = Record {
             kept: (1..=5).map(|at| kept(at, 1)).collect(),
             ..Record::default()
         };
         let names = |keep| {
             record
-                .superfluous(keep)
+                .expired(keep)
                 .iter()
                 .map(|kept| kept.name.as_str())
                 .collect::<Vec<_>>()
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(names(3), ["b1", "b2"]);
         assert_eq!(names(5), Vec::<&str>::new());
         assert_eq!(names(0), ["b1", "b2", "b3", "b4"]);
-        assert!(Record::default().superfluous(1).is_empty());
+        assert!(Record::default().expired(1).is_empty());
     }
 
     #[test]
@@ -359,13 +359,13 @@ mod tests {
         record.failed(&failure, NOW + 1);
         assert_eq!(
             record.untold,
-            Some(Untold {
+            Some(Unreported {
                 since: NOW,
                 over: false
             })
         );
         record.succeeded(kept(NOW + 2, 1));
-        let over = Some(Untold { since: NOW, over: true });
+        let over = Some(Unreported { since: NOW, over: true });
         assert_eq!(record.untold, over);
         // A further success changes nothing about it, and the next failure is told in the notification that is still open.
         record.succeeded(kept(NOW + 3, 1));
@@ -379,7 +379,7 @@ mod tests {
         record.failed(&failure, NOW + 7);
         assert_eq!(
             record.untold,
-            Some(Untold {
+            Some(Unreported {
                 since: NOW + 7,
                 over: false
             })

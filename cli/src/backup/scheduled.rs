@@ -245,10 +245,10 @@ fn free_name(dir: &Path) -> Outcome<String> {
     ))
 }
 
-/// Removes what newer backups make superfluous, the oldest first, and no file that is not of the schedule.
+/// Removes backups that have expired, the oldest first, and no file that is not of the schedule.
 fn remove_old(schedule: &Schedule, record: &mut Record) {
     record.not_removed = None;
-    let old: Vec<Kept> = record.superfluous(schedule.keep).to_vec();
+    let old: Vec<Kept> = record.expired(schedule.keep).to_vec();
     for kept in old {
         if let Err(error) = remove(&schedule.folder.join(&kept.name)) {
             record.not_removed = Some(format!("{}: {error}.", kept.name));

@@ -67,7 +67,7 @@ pub fn run(context: &Context, args: &BackupSchedule) -> Outcome {
         ));
     }
     let mut record = Record::read(&layout, &schedule);
-    if record.try_again() {
+    if record.retry_now() {
         record.write(&layout)?;
     }
     let tells = tell_supervisor(&layout);

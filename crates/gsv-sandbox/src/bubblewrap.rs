@@ -7,7 +7,6 @@ use crate::grants::KEPT_IN_RUN;
 use crate::look::{Kind, Look};
 use crate::mounts::{Mounts, Opened};
 use crate::plan::Plan;
-use crate::profile::Profile;
 
 /// Paths that were found on the disk for one command.
 pub(crate) struct Survey {
@@ -29,7 +28,7 @@ const KERNEL_SETTINGS: [&str; 4] = ["/proc/sys", "/proc/sysrq-trigger", "/proc/i
 
 /// The arguments before the command. `seccomp`: the file descriptor of the filter. Later mounts cover earlier ones, so the order
 /// is: the system, shared folders, writable paths, protected paths, hidden paths.
-pub(crate) fn arguments(plan: &Plan, survey: &Survey, seccomp: u32, look: &dyn Look) -> Mounted {
+pub(crate) fn arguments(plan: &Plan, survey: &Survey, seccomp: i32, look: &dyn Look) -> Mounted {
     let is_visible = |path: &Path| {
         let readable = plan.readable.as_deref();
         readable.is_none_or(|folders| folders.iter().any(|folder| path.starts_with(folder)))
@@ -82,17 +81,14 @@ pub(crate) fn arguments(plan: &Plan, survey: &Survey, seccomp: u32, look: &dyn L
         list.bind("--ro-bind", program);
         list.covers.push(program.clone());
     }
-    // Nothing can be changed there in any case, and what is missing could not be made.
-    if plan.profile != Profile::Off && !plan.read_only {
-        for folder in &survey.protected.pinned {
-            list.opened("--bind-fd", folder);
-        }
-        for opened in &survey.protected.read_only {
-            list.opened("--ro-bind-fd", opened);
-        }
-        for folder in &survey.protected.missing {
-            list.empty(folder);
-        }
+    for folder in &survey.protected.pinned {
+        list.opened("--bind-fd", folder);
+    }
+    for opened in &survey.protected.read_only {
+        list.opened("--ro-bind-fd", opened);
+    }
+    for folder in &survey.protected.missing {
+        list.empty(folder);
     }
     for path in &survey.hidden {
         if look.kind(path) == Some(Kind::Dir) {
@@ -205,6 +201,7 @@ mod tests {
     use super::*;
     use crate::expected::Identity;
     use crate::look::fake::Fake;
+    use crate::profile::Profile;
 
     fn plan() -> Plan {
         Plan {
@@ -287,7 +284,14 @@ mod tests {
     fn sb21_a_command_that_changes_nothing_has_no_writable_folder() {
         let mut plan = plan();
         plan.read_only = true;
-        let text = text(&plan);
+        let survey = Survey {
+            protected: Mounts::default(),
+            ..survey()
+        };
+        let disk = Fake::of(&["/home/u/.ssh/"]);
+        let mounted = arguments(&plan, &survey, 7, &disk);
+        let words: Vec<_> = mounted.arguments.iter().map(|word| word.to_string_lossy()).collect();
+        let text = words.join(" ");
         assert!(
             text.contains(
                 "--tmpfs /tmp --setenv TMPDIR /tmp --ro-bind /tmp/ws /tmp/ws --ro-bind /own/tmp /own/tmp --tmpfs /home/u/.ssh"
@@ -295,8 +299,6 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains("--bind ") && !text.contains("--bind-fd"), "{text}");
-        let disk = Fake::of(&["/home/u/.ssh/"]);
-        let mounted = arguments(&plan, &survey(), 7, &disk);
         assert_eq!(mounted.writable, vec![]);
         assert_eq!(mounted.read_only, plan.writable);
     }

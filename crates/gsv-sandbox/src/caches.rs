@@ -58,6 +58,12 @@ pub(crate) fn variables(plan: &Plan) -> Vec<(&'static str, PathBuf)> {
     homes.chain([("TMPDIR", plan.temp())]).collect()
 }
 
+/// Whether the sandbox sets this variable of a command.
+pub(crate) fn sets(variable: &str) -> bool {
+    let mut names = HOMES.iter().map(|home| home.variable).chain(["TMPDIR"]);
+    names.any(|name| name.eq_ignore_ascii_case(variable))
+}
+
 /// Makes the sandbox's own folders, and links in them to the caches that the plan shares. Commands write there, so anything may be in their
 /// place: a file, a link to elsewhere, a folder that can't be entered.
 ///

@@ -4,7 +4,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::bounded::Bounded;
-use crate::git_config::{Named, named};
+use crate::git_config::{Named, VALUES, named};
 use crate::look::{Kind, Look as _};
 
 /// Files of configuration that one repository includes, at most.
@@ -46,7 +46,7 @@ pub(crate) fn targets(git: &Path, trees: &[PathBuf], homes: &[PathBuf], look: &B
         let names_of = look.text(&file).map(|text| {
             let found = named(&text);
             if found.is_none() {
-                look.fail(format!("{} names too many paths", file.display()));
+                look.fail(format!("{} names more than {VALUES} paths", file.display()));
             }
             found.unwrap_or_default()
         });
@@ -60,7 +60,10 @@ pub(crate) fn targets(git: &Path, trees: &[PathBuf], homes: &[PathBuf], look: &B
                             files.push(real.clone());
                         }
                         if files.len() > own + INCLUDED {
-                            look.fail(format!("{} includes too many files", git.join("config").display()));
+                            look.fail(format!(
+                                "{} includes more than {INCLUDED} files",
+                                git.join("config").display()
+                            ));
                             return targets;
                         }
                         targets.push(target);

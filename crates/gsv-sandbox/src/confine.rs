@@ -62,15 +62,19 @@ impl Confinement {
             Tier::Bubblewrap => self.enter_bubblewrap(proxy, gate, command, &workdir),
             Tier::Landlock => {
                 let restriction = restriction(&self.plan)?;
-                if gate.map(Gate::pass).transpose()? == Some(Passed::Closed) {
+                if is_closed(gate)? {
                     return Ok(0);
                 }
                 restriction.enforce()?;
                 Err(become_program(command, Vec::new()))
             }
             Tier::Seatbelt => {
+                // A hidden path may be a link, and one that is missing may be made.
+                let mut hidden = self.plan.hidden.clone();
+                hidden.extend(self.plan.hidden_now(&Disk)?);
                 let profile = seatbelt::profile(
                     &self.plan,
+                    &hidden,
                     &protected(
                         &self.plan.searched(),
                         &self.plan.writable,
@@ -79,7 +83,7 @@ impl Confinement {
                         &Disk,
                     )?,
                 );
-                if gate.map(Gate::pass).transpose()? == Some(Passed::Closed) {
+                if is_closed(gate)? {
                     return Ok(0);
                 }
                 let mut built = Command::new(seatbelt::PROGRAM);
@@ -133,7 +137,6 @@ impl Confinement {
         use crate::attempt::{Files, memory_file};
         use crate::bubblewrap::{EMPTY, Survey, arguments};
         use crate::mounts::Mounts;
-        use crate::protect::Protected;
         use crate::seccomp::{self, Sockets};
 
         let Some(bubblewrap) = &self.bubblewrap else {
@@ -147,18 +150,19 @@ impl Confinement {
         let (protected, elsewhere) = std::thread::scope(|scope| {
             // It waits for the kernel once for each process, so it runs beside the search.
             let elsewhere = scope.spawn(|| crate::networks::elsewhere(&temp));
-            let protected = if self.plan.read_only {
-                Ok(Protected::default())
-            } else {
-                let (searched, plan) = (self.plan.searched(), &self.plan);
-                protected(&searched, &plan.writable, &plan.homes, workdir, &Disk)
-            };
+            let (searched, plan) = (self.plan.searched(), &self.plan);
+            let protected = protected(&searched, &plan.writable, &plan.homes, workdir, &Disk);
             (protected, elsewhere.join())
         });
         let mut protected = protected?;
         let elsewhere = elsewhere.map_err(|_| "the sockets of other programs can't be listed".to_owned())??;
         let met = std::mem::take(&mut protected.sockets);
-        let protected = Mounts::open(protected)?;
+        // Where nothing is writable, nothing else needs protection.
+        let protected = if self.plan.read_only {
+            Mounts::default()
+        } else {
+            Mounts::open(protected)?
+        };
         let sockets = crate::sockets::outside(&covered, &self.plan.writable, met, elsewhere)?;
         let survey = Survey {
             hidden,
@@ -168,8 +172,7 @@ impl Confinement {
         };
         let filter = memory_file(&seccomp::bytes(&seccomp::filter(Sockets::Isolated, false)?))
             .map_err(|error| format!("the system-call filter can't be passed on: {error}"))?;
-        let number = u32::try_from(filter.as_raw_fd()).unwrap_or_default();
-        let mounted = arguments(&self.plan, &survey, number, &Disk);
+        let mounted = arguments(&self.plan, &survey, filter.as_raw_fd(), &Disk);
         let expected = inside::expected(&mounted, &survey.protected)?;
         let check = inside::Check::new(&expected, proxy, gate)?;
         let failed = |error: io::Error| format!("{} can't be started: {error}", bubblewrap.display());
@@ -322,6 +325,11 @@ fn enter_checked(_files: [&OsStr; 3], _options: &Options) -> ExitCode {
     ended("bubblewrap exists only on Linux")
 }
 
+/// Waits at the gate, where there is one.
+fn is_closed(gate: Option<&Gate>) -> Result<bool, String> {
+    Ok(gate.map(Gate::pass).transpose()? == Some(Passed::Closed))
+}
+
 /// Returns only when that failed.
 fn become_program(command: &[OsString], variables: Vec<(&'static str, String)>) -> String {
     let Some((program, arguments)) = command.split_first() else {
@@ -333,7 +341,7 @@ fn become_program(command: &[OsString], variables: Vec<(&'static str, String)>) 
 
 #[cfg(target_os = "linux")]
 fn restriction(plan: &Plan) -> Result<crate::landlock::Restriction, String> {
-    crate::landlock::Restriction::new(&crate::grants::grants(plan, &Disk)?, plan.read_only)
+    crate::landlock::Restriction::prepare(&crate::grants::grants(plan, &Disk)?, plan.read_only)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -477,7 +485,9 @@ fn enter_at_gate(file: &Path, options: &Options, files: &GateFiles) -> ExitCode 
 }
 
 fn not_started(problem: &str) -> ExitCode {
-    ended(&format!("{NOT_SET_UP}{problem}. The command was not run.]\n"))
+    ended(&format!(
+        "{NOT_SET_UP}{problem}. The command was not run. If this happens again, tell the user: `gsv node sandbox` tests the sandbox.]\n"
+    ))
 }
 
 fn ended(text: &str) -> ExitCode {

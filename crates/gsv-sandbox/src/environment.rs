@@ -41,9 +41,7 @@ pub const KEPT: [&str; 29] = [
 /// Names that can't be passed on: GSV's own, and those that the sandbox sets.
 pub fn is_reserved(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
-    upper == "GSV"
-        || upper.starts_with("GSV_")
-        || ["TMPDIR", "CARGO_HOME", "NPM_CONFIG_CACHE", "XDG_CACHE_HOME"].contains(&upper.as_str())
+    upper == "GSV" || upper.starts_with("GSV_") || crate::caches::sets(name)
 }
 
 /// The variables of a command: kept ones, those that the owner named, and the sandbox's own.

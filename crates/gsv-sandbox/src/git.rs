@@ -11,7 +11,7 @@ use crate::look::{Kind, Look as _};
 
 /// Directories of submodules and worktrees in one repository, at most, and how deep the names of submodules go.
 const LINKED: usize = 5_000;
-const LINKED_DEPTH: usize = 5;
+const LINKED_DEPTH: usize = 20;
 
 /// What makes a folder a repository. A command that moved them away would hide the repository from the next search.
 const OF_BARE: [&str; 2] = ["objects", "refs"];
@@ -138,6 +138,12 @@ impl<'a> GitDirectories<'a> {
                 }
             }
             level = next;
+        }
+        if level.iter().any(|folder| self.folders(folder).next().is_some()) {
+            self.look.fail(format!(
+                "{} has submodules more than {LINKED_DEPTH} levels deep",
+                git.display()
+            ));
         }
         found
     }

@@ -6,7 +6,7 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 /// Names that one configuration gives, at most.
-const VALUES: usize = 2_000;
+pub(crate) const VALUES: usize = 2_000;
 /// Commands in the quotes of commands that are read.
 const NESTED: usize = 3;
 

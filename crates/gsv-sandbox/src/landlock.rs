@@ -55,7 +55,7 @@ impl Restriction {
     ///
     /// # Errors
     /// A sentence; the caller must end.
-    pub(crate) fn new(grants: &[Grant], read_only: bool) -> Result<Self, String> {
+    pub(crate) fn prepare(grants: &[Grant], read_only: bool) -> Result<Self, String> {
         let abi = level()?;
         drop_capabilities()?;
         let filter = seccomp::filter(Sockets::None, read_only)?;

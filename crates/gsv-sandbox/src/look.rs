@@ -15,7 +15,7 @@ pub enum Kind {
     Other,
 }
 
-/// The user of this process owns something that keeps it from looking. A command of the same user can take that away.
+/// This process could not look at a path, although its user owns what keeps it out. A command of the same user may have caused that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unseen;
 

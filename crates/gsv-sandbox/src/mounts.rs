@@ -14,7 +14,7 @@ pub(crate) struct Opened {
     pub(crate) identity: Identity,
 }
 
-/// What [`Protected`] found, opened.
+/// What [`crate::protect::Protected`] found, opened.
 #[derive(Debug, Default)]
 pub(crate) struct Mounts {
     pub(crate) pinned: Vec<Opened>,

@@ -221,7 +221,7 @@ pub(crate) fn without_inner(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
     paths.sort();
     let mut outer: Vec<PathBuf> = Vec::with_capacity(paths.len());
     for path in paths {
-        if !outer.iter().any(|known| path.starts_with(known)) {
+        if !outer.last().is_some_and(|known| path.starts_with(known)) {
             outer.push(path);
         }
     }

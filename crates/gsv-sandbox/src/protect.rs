@@ -315,7 +315,7 @@ fn sockets_in(folder: &Path, entries: &[(OsString, Kind)]) -> impl Iterator<Item
     sockets.map(|(name, _)| folder.join(name))
 }
 
-/// The limit is for all folders together.
+/// The owner's folders, the folders up to two levels below them, and those on the way to `workdir`. `FOLDERS` limits all of them together.
 fn projects(searched: &[PathBuf], workdir: &Path, look: &Bounded, sockets: &mut BTreeSet<PathBuf>) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for root in searched {

@@ -1,7 +1,7 @@
 //! The profile for `sandbox-exec` of macOS. PURE. It was never run yet: `gsv node sandbox` tests it on the machine.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::plan::Plan;
 use crate::protect::Protected;
@@ -9,7 +9,7 @@ use crate::protect::Protected;
 pub(crate) const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
 /// Later rules win.
-pub(crate) fn profile(plan: &Plan, protected: &Protected) -> String {
+pub(crate) fn profile(plan: &Plan, hidden: &[PathBuf], protected: &Protected) -> String {
     let mut text = String::from("(version 1)\n(deny default)\n(import \"system.sb\")\n");
     text.push_str("(allow process-fork process-exec*)\n(allow signal (target same-sandbox))\n(allow sysctl-read)\n");
     text.push_str("(allow file-ioctl (literal \"/dev/tty\"))\n");
@@ -39,7 +39,7 @@ pub(crate) fn profile(plan: &Plan, protected: &Protected) -> String {
     for path in &protected.pinned {
         let _ = writeln!(text, "(deny file-write-unlink (literal {}))", quoted(path));
     }
-    for path in &plan.hidden {
+    for path in hidden {
         rule(&mut text, "deny file-read* file-write*", path);
     }
     text.push_str("(deny network*)\n");
@@ -57,8 +57,6 @@ fn quoted(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
     use crate::profile::Profile;
 
@@ -82,7 +80,7 @@ mod tests {
             missing: vec![],
             ..Protected::default()
         };
-        let text = profile(&plan, &protected);
+        let text = profile(&plan, &plan.hidden, &protected);
         let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is not in {text}"));
         assert!(text.starts_with("(version 1)\n(deny default)\n"));
         assert!(at("(allow file-read*)") < at("(subpath \"/ws\")"));

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::look::{Disk, Kind, Look};
 use crate::mounts::without_links;
 use crate::networks::Elsewhere;
 use crate::relative::listed;
@@ -20,7 +21,7 @@ const ENTRIES: usize = 500_000;
 /// program has a socket in a writable folder, all sockets in that folder are taken for sockets of other programs.
 ///
 /// # Errors
-/// A sentence: such a socket is not at its place, and the folder is too large to look for it; a program has left the folder of a socket that it
+/// A sentence: the list can't be read; such a socket is not at its place, and the folder can't be searched for it; a program has left the folder of a socket that it
 /// bound by a relative path; or there are too many.
 pub(crate) fn outside(
     covered: &[PathBuf],
@@ -28,7 +29,8 @@ pub(crate) fn outside(
     met: Vec<PathBuf>,
     elsewhere: Elsewhere,
 ) -> Result<Vec<PathBuf>, String> {
-    let listing = std::fs::read("/proc/net/unix").unwrap_or_default();
+    let listing = std::fs::read("/proc/net/unix")
+        .map_err(|error| format!("the sockets of other programs can't be listed: {error}"))?;
     let (absolute, mut relative): (Vec<_>, Vec<_>) =
         listed(&String::from_utf8_lossy(&listing)).partition(|socket| socket.path.is_absolute());
     relative.retain(|socket| socket.is_open);
@@ -68,7 +70,9 @@ fn among(
     let is_in = |path: &Path, folders: &[PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
     let (mut found, mut folders, mut lost) = (Vec::new(), BTreeSet::new(), None);
     for path in listed {
-        let real = path.canonicalize().ok().filter(|path| is_socket(path));
+        // A socket file that no program has open may have been put there, in the place of the moved one.
+        let is_there = |path: &PathBuf| is_socket(path) && (!is_in(path, writable) || is_used(path));
+        let real = path.canonicalize().ok().filter(is_there);
         let Some(place) = path.ancestors().find_map(|above| above.canonicalize().ok()) else {
             continue;
         };
@@ -84,10 +88,12 @@ fn among(
     for folder in &folders {
         // A folder in another one was looked at with it.
         let is_done = folder.ancestors().skip(1).any(|above| folders.contains(above));
-        if !is_done && !sockets_below(folder, &mut left, &mut found) && lost.is_some() {
-            let path = lost.unwrap_or_default();
+        if !is_done
+            && !sockets_below(folder, &Disk, &mut left, &mut found)
+            && let Some(path) = &lost
+        {
             return Err(format!(
-                "the socket {} of another program was moved, and {} has too many files to look for it; end that program or start it again",
+                "the socket {} of another program was moved, and {} can't be searched for it, because it has more than {entries} files or a folder that can't be read; end that program, or remove what is not needed",
                 path.display(),
                 folder.display()
             ));
@@ -105,20 +111,22 @@ fn among(
     Ok(found)
 }
 
-/// False: there are more entries than `left`.
-fn sockets_below(folder: &Path, left: &mut usize, found: &mut Vec<PathBuf>) -> bool {
-    use std::os::unix::fs::FileTypeExt as _;
+/// False: not everything was looked at. There are more entries than `left`, or a folder of the user can't be read.
+fn sockets_below(folder: &Path, look: &dyn Look, left: &mut usize, found: &mut Vec<PathBuf>) -> bool {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            if *left == 0 {
-                return false;
-            }
-            *left -= 1;
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
-                Ok(kind) if kind.is_socket() => found.push(entry.path()),
-                _ => {}
+        let Ok(entries) = look.try_list(&folder, left.saturating_add(1)) else {
+            return false;
+        };
+        let Some(rest) = left.checked_sub(entries.len()) else {
+            return false;
+        };
+        *left = rest;
+        for (name, kind) in entries {
+            match kind {
+                Kind::Dir => folders.push(folder.join(name)),
+                Kind::Socket => found.push(folder.join(name)),
+                Kind::File | Kind::Link | Kind::Other => {}
             }
         }
     }
@@ -133,6 +141,7 @@ fn is_socket(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::look::fake::Fake;
 
     #[test]
     fn sb4_a_socket_outside_is_found_and_one_in_a_covered_folder_is_not() {
@@ -172,6 +181,14 @@ mod tests {
     }
 
     #[test]
+    fn sb4_a_folder_that_can_not_be_read_is_not_taken_for_an_empty_one() {
+        let disk = || Fake::of(&["/ws/a/b/", "/ws/c"]);
+        let is_whole = |disk: &Fake, mut left: usize| sockets_below(Path::new("/ws"), disk, &mut left, &mut vec![]);
+        assert!(is_whole(&disk(), 3) && !is_whole(&disk(), 2));
+        assert!(!is_whole(&disk().closed("/ws/a/b"), 3));
+    }
+
+    #[test]
     fn sb4_a_socket_that_was_moved_in_a_writable_folder_is_found_also_when_another_takes_its_place() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
@@ -189,6 +206,12 @@ mod tests {
         std::fs::create_dir(&run).unwrap();
         std::fs::write(run.join("s"), "").unwrap();
         assert_eq!(found(ENTRIES), Ok(vec![moved.join("s")]));
+        std::fs::remove_file(run.join("s")).unwrap();
+        drop(std::os::unix::net::UnixListener::bind(run.join("s")).unwrap());
+        assert!(
+            found(3).is_err(),
+            "a socket that no program has open is not the moved one"
+        );
         std::fs::remove_file(run.join("s")).unwrap();
         let _own = std::os::unix::net::UnixListener::bind(run.join("s")).unwrap();
         assert_eq!(found(ENTRIES), Ok(vec![moved.join("s"), run.join("s")]));

@@ -1,7 +1,7 @@
 /** Whether a call is one that its tool offers. PURE. The owner is not asked about a call that is refused in any case. */
 import type { SandboxProfile } from "../../../protocol/gen/types.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
-import { LEAVES } from "../policy/hosts.ts";
+import { SANDBOX } from "../policy/hosts.ts";
 
 interface Offered {
   readonly name: string;
@@ -20,20 +20,22 @@ export function notOffered({ name, schema, args, sandbox }: Offered): string | u
   if (missing.length > 0)
     return `Not run: ${name} needs ${missing.map((one) => `\`${one}\``).join(", ")}. Make the call again with all of them.`;
   const properties = schema["properties"];
-  const value = Object.hasOwn(args, LEAVES) ? args[LEAVES] : undefined;
+  const value = Object.hasOwn(args, SANDBOX) ? args[SANDBOX] : undefined;
   // A machine without a sandbox takes the argument and offers none; of one that describes no argument nothing is known.
   if (typeof value !== "string" || value === "read-only" || sandbox === undefined || sandbox === "off") return undefined;
   if (!isJsonObject(properties) || Object.keys(properties).length === 0) return undefined;
-  const offered = isJsonObject(properties[LEAVES]) ? properties[LEAVES]["enum"] : undefined;
+  const offered = isJsonObject(properties[SANDBOX]) ? properties[SANDBOX]["enum"] : undefined;
   if (Array.isArray(offered) && offered.includes(value)) return undefined;
+  if (value !== "off" && value !== "workspace+net")
+    return `Not run: ${name} takes no \`${SANDBOX}\` of \`${value.slice(0, 64)}\`. Make the call again without it${Array.isArray(offered) ? `, or with ${offered.join(" or ")}` : ""}.`;
   // With Landlock alone no single host can be let through.
   const isOffOffered = value === "workspace+net" && Array.isArray(offered) && offered.includes("off");
   const instead = isOffOffered
-    ? `For a command that needs the network, set \`${LEAVES}\` to \`off\` and leave \`hosts\` out, which the user is asked about.`
+    ? `For a command that needs the network, set \`${SANDBOX}\` to \`off\` and leave \`hosts\` out, which the user is asked about.`
     : `Make the call without it, or tell the user; \`gsv node sandbox\` on that machine tells why.`;
   const why =
     value === "off"
       ? "the owner of the machine lets no command leave its sandbox"
       : "the sandbox of the machine lets no command ask for hosts";
-  return `Not run: ${why}, so \`${LEAVES}\` can't be \`${value.slice(0, 64)}\` there. ${instead}`;
+  return `Not run: ${why}, so \`${SANDBOX}\` can't be \`${value}\` there. ${instead}`;
 }

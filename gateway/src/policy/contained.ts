@@ -1,20 +1,18 @@
 /** Whether what a program can do is contained: by a sandbox, or because it only reads (rules PO7, TA5). PURE. */
 import type { PolicyCall } from "../ports/policy.ts";
 import { isHarmless } from "./harmless.ts";
-import { askedHosts, isReadOnly, isWithHosts, LEAVES } from "./hosts.ts";
-import { COMMAND } from "./rules.ts";
+import { askedHosts, isReadOnly, isWithHosts, SANDBOX, SANDBOXED_TOOLS } from "./hosts.ts";
+import { commandText } from "./rules.ts";
 
-/** The tools that a machine's sandbox is about; another tool that runs programs may run them anywhere. */
-const CONFINED: ReadonlySet<string> = new Set(["Bash", "Process"]);
 export const isContained = (call: PolicyCall): boolean => uncontainedWhy(call) === undefined;
 /**
  * A program in a sandbox that lets each command reach the hosts that its machine lists. To whom it belongs is no matter: what a misled
  * run reads could be sent there (rule TA5).
  */
 export function mayReachHosts({ args, sandbox, tool }: PolicyCall): boolean {
-  if (sandbox !== "workspace+net" || Object.hasOwn(args, LEAVES)) return false;
+  if (sandbox !== "workspace+net" || Object.hasOwn(args, SANDBOX)) return false;
   if (tool === "Process") return args["action"] !== "kill";
-  const command = Object.hasOwn(args, COMMAND) ? args[COMMAND] : undefined;
+  const command = commandText(args);
   return tool === "Bash" && !(typeof command === "string" && isHarmless(command));
 }
 /** Where a call does what it does, as the owner names it. */
@@ -28,11 +26,11 @@ export function uncontainedWhy(call: PolicyCall): string | undefined {
   if (tool === "Process" && isWithHosts(args)) return `It gives input to a program on ${placeOf(call)} that may reach hosts.`;
   const hasSandbox = sandbox !== undefined && sandbox !== "off";
   if (tool === "Bash" && isReadOnly(args) && hasSandbox) return undefined;
-  if (Object.hasOwn(args, LEAVES))
+  if (Object.hasOwn(args, SANDBOX))
     return `It ${tool === "Process" ? "gives input to" : "runs"} a program on ${placeOf(call)} outside the sandbox.`;
-  if (hasSandbox && !CONFINED.has(tool)) return `It runs a program on ${placeOf(call)} outside the sandbox.`;
+  if (hasSandbox && !SANDBOXED_TOOLS.has(tool)) return `It runs a program on ${placeOf(call)} outside the sandbox.`;
   if (hasSandbox) return undefined;
-  const command = Object.hasOwn(args, COMMAND) ? args[COMMAND] : undefined;
+  const command = commandText(args);
   if (tool === "Bash" && typeof command === "string" && isHarmless(command)) return undefined;
   // To end a command that the agent has started undoes nothing else.
   if (tool === "Process" && args["action"] === "kill") return undefined;

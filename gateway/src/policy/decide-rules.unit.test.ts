@@ -326,6 +326,22 @@ test("[AD7] a tool of which the definition asks each time is asked about, whatev
       why: "The agent's definition asks about each call of this tool.",
     });
   }
+  const deletes = decide(
+    { ...onNode("Bash", "exec", { command: "rm -rf src" }), sandbox: "workspace" },
+    {
+      policy: policyOf({}, engine),
+      mode: "auto",
+      isOwners: true,
+      taint: { label: "world", source: "a page" },
+      granted: { grants: [], agentId: "main", sandbox: "workspace" },
+      alwaysAsked: ["lap__*"],
+    },
+  );
+  assert.ok(deletes.verdict === "ask" && !("offer" in deletes));
+  assert.match(
+    deletes.why,
+    /asks about each call of this tool\. It may delete more than 50 files.*Others may have written.*from a page\)\..*once only/s,
+  );
   const denied = decide(call, { policy: policyOf({ rules: [rule("deny", "*")] }, engine), isOwners: true, alwaysAsked: ["lap__*"] });
   assert.equal(denied.verdict, "deny");
   assert.equal(decided(call, { rules: [rule("allow", "*")] }).verdict, "allow");

@@ -17,7 +17,7 @@ import { type JobsMade, modeVerdict } from "./modes.ts";
 import { once } from "./once.ts";
 import { namesGit } from "./programs.ts";
 import type { RegexEngine } from "./regex.ts";
-import { COMMAND, type CompiledRule, compileRules, isShell, matchRule, namesCommand, type ShellUnit, unitOf } from "./rules.ts";
+import { commandText, type CompiledRule, compileRules, isShell, matchRule, namesCommand, RULE, type ShellUnit, unitOf } from "./rules.ts";
 import { type Complexity, readShell } from "./shell.ts";
 
 export interface Policy {
@@ -81,8 +81,11 @@ function decideUnits(call: PolicyCall, units: readonly Unit[], context: PolicyCo
   const rules = context.policy.rules.filter((rule) => rule.isFor(call.name));
   const decisions = units.map((unit) => decideUnit(call, unit, context, { ...general, rules, grants }));
   const decision = strictest(decisions);
-  if (decision.verdict !== "deny" && isListed(context.alwaysAsked, call.name))
-    return { verdict: "ask", rule: ALWAYS_ASKED, why: ALWAYS_WHY };
+  if (decision.verdict !== "deny" && isListed(context.alwaysAsked, call.name)) {
+    const why = [ALWAYS_WHY, ...(decision.verdict === "ask" ? [decision.why] : [])].join(" ");
+    const once = grants === undefined ? "" : ` ${onceText(context, true)}`;
+    return { verdict: "ask", rule: ALWAYS_ASKED, why: why + gitText(call) + heardText(context.taint, () => false) + once };
+  }
   if (decision.verdict !== "ask") return decision;
   const { taint: _taint, ...ownWords } = context;
   const spares = (): boolean => context.isOwners && context.byOthers !== true && decideUnits(call, units, ownWords).verdict === "allow";
@@ -100,7 +103,7 @@ interface General {
 }
 /** Outside a sandbox git starts what a command in the sandbox may have planted (rule GR3). */
 function gitText(call: PolicyCall): string {
-  const command = isShell(call) && Object.hasOwn(call.args, COMMAND) ? call.args[COMMAND] : undefined;
+  const command = isShell(call) ? commandText(call.args) : undefined;
   const isConfined = !isOutside(call.args) && call.sandbox !== undefined && call.sandbox !== "off";
   return isConfined || typeof command !== "string" || !namesGit(command) ? "" : GIT_WHY;
 }
@@ -111,10 +114,10 @@ export const ALWAYS_ASKED = "autonomy.requires_approval";
 const ALWAYS_WHY = "The agent's definition asks about each call of this tool.";
 /** Why a question offers no more than the one call (rule GR4). */
 function onceText({ isOwners, taint }: PolicyContext, isRules: boolean): string {
-  const once = "It can be allowed once only";
-  if (!isOwners) return `${once}: the conversation is another person's.`;
-  if (isForeign(taint)) return `${once}, because of what the conversation has read.`;
-  return isRules ? `${once}: such calls ask each time.` : `${once}: what a later call like it does is not known.`;
+  const onlyOnce = "It can be allowed once only";
+  if (!isOwners) return `${onlyOnce}: the conversation is another person's.`;
+  if (isForeign(taint)) return `${onlyOnce}, because of what the conversation has read.`;
+  return isRules ? `${onlyOnce}: such calls ask each time.` : `${onlyOnce}: what a later call like it does is not known.`;
 }
 const isRest = (rule: string): boolean => rule === DEFAULT_RULE || rule.startsWith(MODE_RULE);
 const MODE_RULE = "mode:";
@@ -141,7 +144,7 @@ function byGrant(decision: Decision, unit: Unit, grants: Grants | undefined, cou
 type Unit = (ShellUnit & { readonly why?: Complexity }) | undefined;
 function unitsOf(call: PolicyCall): readonly Unit[] {
   if (!isShell(call)) return [undefined];
-  const text = Object.hasOwn(call.args, COMMAND) ? call.args[COMMAND] : undefined;
+  const text = commandText(call.args);
   if (typeof text !== "string") return [{ ...unitOf(JSON.stringify(text) ?? ""), why: "character" }];
   const read = readShell(text);
   return read.kind === "plain" ? read.commands.map(({ words }) => unitOf(text, words)) : [{ ...unitOf(text), why: read.why }];
@@ -265,5 +268,9 @@ function byDefault({ name }: PolicyCall, { defaultDecision = "allow" }: Policy):
 export const unanswered = ({ rule, why }: Extract<Decision, { verdict: "ask" }>): Extract<Decision, { verdict: "deny" }> => ({
   verdict: "deny",
   rule,
-  text: `Not run: this call needs your approval. ${why} Allow such calls with a rule (\`toolApproval.rules\`) or another \`${rule === DEFAULT_RULE ? DEFAULT_RULE : "toolApproval.mode"}\`.`,
+  text: `Not run: this call needs your approval. ${why} ${howToAllow(rule)}`,
 });
+function howToAllow(rule: string): string {
+  if (rule.startsWith(RULE)) return "Change or remove that rule: `gsv config get toolApproval` shows it.";
+  return `Allow such calls with a rule (\`toolApproval.rules\`) or another \`${rule === DEFAULT_RULE ? DEFAULT_RULE : "toolApproval.mode"}\`.`;
+}

@@ -1,9 +1,9 @@
 /** What a grant allows, in words for the owner. PURE. Everything that limits the grant is named, and nothing in it can hide from the eye. */
 import type { ApprovalRule } from "../../../protocol/gen/types.ts";
+import { TRANSFER } from "./call-class.ts";
 import type { GrantChoice, GrantedCommand, GrantScope } from "../ports/grants.ts";
 
 /** Its ends are all that it has. */
-const TRANSFER = "gsv__Transfer";
 const HOUR_MS = 3_600_000;
 /** `session`: at most. It also ends with the conversation. */
 export const GRANT_MS: Readonly<Record<Exclude<GrantChoice, "always">, number>> = {

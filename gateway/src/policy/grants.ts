@@ -8,7 +8,7 @@ import type { GrantedCommand, GrantedWhat, GrantScope, Offer } from "../ports/gr
 import type { PolicyCall } from "../ports/policy.ts";
 import { isForeign, type Taint } from "../ports/taint.ts";
 import { deletesMany, deletionOf } from "./deletions.ts";
-import { askedHosts, HOSTS, isOutside, LEAVES } from "./hosts.ts";
+import { askedHosts, HOSTS, isOutside, SANDBOX } from "./hosts.ts";
 import { classOf, TRANSFER } from "./call-class.ts";
 import { isGrantableFolder, isGrantablePath, normalPath } from "./paths.ts";
 import { isPlain, sends, subcommandOf, unconfinedGrant } from "./programs.ts";
@@ -37,7 +37,7 @@ export const grantsOf = (rule: string | undefined): readonly string[] =>
 const MAX_COMMANDS = 8;
 const MAX_SCOPE_CHARS = 2_048;
 const SHELL_ARGUMENTS: ReadonlySet<string> = new Set([COMMAND, "workdir", "timeout", "background", "yieldMs"]);
-const HOST_ARGUMENTS: ReadonlySet<string> = new Set([...SHELL_ARGUMENTS, LEAVES, HOSTS]);
+const HOST_ARGUMENTS: ReadonlySet<string> = new Set([...SHELL_ARGUMENTS, SANDBOX, HOSTS]);
 /** Change where the next command of the line runs. */
 const MOVES: ReadonlySet<string> = new Set(["cd", "pushd", "popd", "chdir", "z"]);
 
@@ -99,7 +99,7 @@ function commandsOf({ args }: PolicyCall, reported: SandboxProfile): GrantedWhat
   const leaves = isOutside(args);
   const sandbox = leaves ? "off" : reported;
   // An argument that is not known may change what the command does.
-  const isKnown = (name: string): boolean => SHELL_ARGUMENTS.has(name) || (leaves && name === LEAVES);
+  const isKnown = (name: string): boolean => SHELL_ARGUMENTS.has(name) || (leaves && name === SANDBOX);
   if (typeof command !== "string" || !Object.keys(args).every(isKnown)) return undefined;
   if (workdir !== undefined && !isGrantableFolder(workdir)) return undefined;
   const read = readShell(command);
@@ -193,7 +193,7 @@ function conditionsFor(args: PolicyCall["args"], what: GrantedWhat): ApprovalRul
       // A rule names no sandbox, so what only a sandbox makes harmless is no rule.
       if (only === undefined || more.length > 0 || unconfinedGrant(only.words) === undefined) return undefined;
       const folder = args["workdir"] === undefined ? [] : [{ path: "workdir", op: "equals" as const, value: args["workdir"] }];
-      const outside = isOutside(args) ? [{ path: LEAVES, op: "equals" as const, value: args[LEAVES] }] : [];
+      const outside = isOutside(args) ? [{ path: SANDBOX, op: "equals" as const, value: args[SANDBOX] }] : [];
       return [{ path: COMMAND, op: "equals", value: [...only.words] }, ...folder, ...outside];
     }
     case "hosts":

@@ -2,8 +2,10 @@
 import type { SandboxProfile } from "../../../protocol/gen/types.ts";
 
 /** Arguments of Bash: what a call asks of the sandbox, and the hosts that it names. */
-export const LEAVES = "sandbox";
+export const SANDBOX = "sandbox";
 export const HOSTS = "hosts";
+/** Tools whose programs the sandbox of their machine confines. Another tool that runs programs may run them anywhere. */
+export const SANDBOXED_TOOLS: ReadonlySet<string> = new Set(["Bash", "Process"]);
 const WITH_HOSTS = "workspace+net";
 const READ_ONLY = "read-only";
 const MAX_HOSTS = 20;
@@ -11,11 +13,11 @@ const HOST = /^(?:(?:\*\.)?[A-Za-z0-9_][A-Za-z0-9._-]{0,252}|\[[0-9A-Fa-f:.]{2,4
 
 const own = (args: Readonly<Record<string, unknown>>, name: string): unknown => (Object.hasOwn(args, name) ? args[name] : undefined);
 /** The call is about a command in the sandbox with hosts. */
-export const isWithHosts = (args: Readonly<Record<string, unknown>>): boolean => own(args, LEAVES) === WITH_HOSTS;
+export const isWithHosts = (args: Readonly<Record<string, unknown>>): boolean => own(args, SANDBOX) === WITH_HOSTS;
 /** The call is about a command outside the sandbox. */
-export const isOutside = (args: Readonly<Record<string, unknown>>): boolean => own(args, LEAVES) === "off";
+export const isOutside = (args: Readonly<Record<string, unknown>>): boolean => own(args, SANDBOX) === "off";
 /** The call is about a command that changes nothing (rule SB21). A machine without a sandbox refuses it. */
-export const isReadOnly = (args: Readonly<Record<string, unknown>>): boolean => own(args, LEAVES) === READ_ONLY;
+export const isReadOnly = (args: Readonly<Record<string, unknown>>): boolean => own(args, SANDBOX) === READ_ONLY;
 
 /** Why no machine takes a call that asks for hosts: no one is asked about it. Undefined: it names them, or asks for none. */
 export function withoutHosts(args: Readonly<Record<string, unknown>>, sandbox: SandboxProfile | undefined): string | undefined {

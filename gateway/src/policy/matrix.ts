@@ -5,7 +5,7 @@
 import type { PolicyClass } from "../../../protocol/gen/types.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { isForeign, isUnsure, type Taint, taintText } from "../ports/taint.ts";
-import { askedHosts } from "./hosts.ts";
+import { askedHosts, SANDBOXED_TOOLS } from "./hosts.ts";
 import { isOfJobs } from "./call-class.ts";
 import { isContained, mayReachHosts } from "./contained.ts";
 import { controlText, egressText } from "./modes.ts";
@@ -42,10 +42,8 @@ function whyOf(call: PolicyCall, policyClass: Acting): string {
   if (hosts !== undefined) return `It runs a program in a sandbox, with access to ${hosts.join(", ")}.`;
   return policyClass === "exec" && mayReachHosts(call) ? "It runs a program in a sandbox that reaches hosts." : WHY[policyClass];
 }
-/** The tools that a machine runs in its sandbox. An unknown tool may run outside of it. */
-const COMMANDS: ReadonlySet<string> = new Set(["Bash", "Process"]);
 function asks(call: PolicyCall, policyClass: Acting, { label }: Taint, isOwners: boolean): boolean {
-  if (policyClass === "exec" && COMMANDS.has(call.tool) && isContained(call) && !mayReachHosts(call)) return false;
+  if (policyClass === "exec" && SANDBOXED_TOOLS.has(call.tool) && isContained(call) && !mayReachHosts(call)) return false;
   // The other person's own words may do what the owner opened to guests.
   if (!isOwners) return label === "world";
   if (policyClass === "write_files") return !isOrdinaryInside(call.args["path"]);

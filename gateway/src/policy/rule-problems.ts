@@ -4,7 +4,7 @@ import type { ApprovalConfig, ApprovalCondition, ApprovalRule } from "../../../p
 import type { ToolEntry } from "../ports/tool-entry.ts";
 import { matches } from "../tools/guest-tools.ts";
 import { NATIVE_PREFIX, SEPARATOR } from "../tools/registry.ts";
-import { LEAVES } from "./hosts.ts";
+import { SANDBOX } from "./hosts.ts";
 import { foldedPath, isPathName } from "./paths.ts";
 import { unconfinedGrant } from "./programs.ts";
 import { compileRegex, type RegexEngine } from "./regex.ts";
@@ -90,8 +90,8 @@ function contradiction(when: readonly ApprovalCondition[]): string | undefined {
   return undefined;
 }
 function shellProblem(decision: ApprovalRule["decision"], when: readonly ApprovalCondition[]): string | undefined {
-  const profile = when.find(({ path, op, value }) => path === LEAVES && op === "equals" && !ASKED_PROFILES.includes(value));
-  if (profile !== undefined) return `no call has ${JSON.stringify(profile.value)} as its ${LEAVES}. It is ${ASKED_PROFILES.join(" or ")}`;
+  const profile = when.find(({ path, op, value }) => path === SANDBOX && op === "equals" && !ASKED_PROFILES.includes(value));
+  if (profile !== undefined) return `no call has ${JSON.stringify(profile.value)} as its ${SANDBOX}. It is ${ASKED_PROFILES.join(", ")}`;
   if (decision !== "allow") return undefined;
   const wrong = when.find((condition) => condition.path === COMMAND && !isWholeCommand(condition));
   if (wrong === undefined && when.some(isWholeCommand)) return undefined;
@@ -103,7 +103,7 @@ function shellProblem(decision: ApprovalRule["decision"], when: readonly Approva
         : `${wrong.op} compares a part of a command`;
   return `${why}. A rule that allows ${SHELL_TOOL} names the whole command: {"path": "command", "op": "equals", "value": ["git", "status"]}`;
 }
-const ASKED_PROFILES: readonly unknown[] = ["off", "workspace+net"];
+const ASKED_PROFILES: readonly unknown[] = ["off", "workspace+net", "read-only"];
 const isWholeCommand = ({ path, op, value }: ApprovalCondition): boolean =>
   path === COMMAND && op === "equals" && vectorOf(op, value) !== undefined;
 
@@ -163,7 +163,7 @@ function cautions({ tool, decision, when = [] }: ApprovalRule, { native, machine
     ...(decision === "allow" && mayBeShell(tool) && !when.some(isWholeCommand)
       ? [`it allows no command of ${SHELL_TOOL}: such a rule names one plain command`]
       : []),
-    ...(decision === "allow" && mayBeShell(tool) && when.some(({ path, value }) => path === LEAVES && value === "off")
+    ...(decision === "allow" && mayBeShell(tool) && when.some(({ path, value }) => path === SANDBOX && value === "off")
       ? when.flatMap(changingCommand)
       : []),
   ];

@@ -72,7 +72,7 @@ describe("[PO6] a rule that can never apply", () => {
     [
       "wants a sandbox that no call asks for",
       { tool: "lap__Bash", when: when("sandbox", "equals", "offf") },
-      /^no call has "offf" as its sandbox\. It is off or workspace\+net$/,
+      /^no call has "offf" as its sandbox\. It is off, workspace\+net, read-only$/,
     ],
   ] as const)
     test(what, () => {

@@ -28,6 +28,9 @@ export const SHELL_TOOL = "Bash";
 export const COMMAND = "command";
 export const isShell = ({ target, tool }: Pick<PolicyCall, "target" | "tool">): boolean => target.kind === "node" && tool === SHELL_TOOL;
 
+/** The text for a shell in these arguments, if they have one of their own. */
+export const commandText = (args: PolicyCall["args"]): unknown => (Object.hasOwn(args, COMMAND) ? args[COMMAND] : undefined);
+
 export interface CompiledCondition {
   readonly path: readonly string[];
   readonly op: ApprovalCondition["op"];
@@ -52,9 +55,12 @@ export interface CompiledRule {
   readonly when: readonly CompiledCondition[];
 }
 
+/** Begins the name of each rule of the owner. */
+export const RULE = "rule:";
+
 export const compileRules = (rules: readonly ApprovalRule[], engine: RegexEngine): readonly CompiledRule[] =>
   rules.map(({ id, tool, decision, reason, when = [] }) => ({
-    name: `rule:${id}`,
+    name: `${RULE}${id}`,
     isFor: matcherOf(tool),
     decision,
     about: reason === undefined || reason === "" ? id : `${id} (${reason})`,

@@ -77,13 +77,13 @@ const WHY: Readonly<Record<string, Complexity>> = {
 };
 const DEV_NULL = "/dev/null";
 
-/** What must not be in a text of any kind: it shows nothing, or something else than it is. */
+/** Why a character outside quotes makes a text complex: it is invisible, or looks like another one. */
 function hiddenIn(code: number): Complexity | undefined {
   if (code === 0x0a) return "newline";
   if ((code < 0x20 && code !== 0x09) || code === 0x7f) return "control";
   return code >= 0x80 ? "unicode" : undefined;
 }
-/** Characters from U+00A1 on that show themselves and take no part in the order of others. Only in quotes. */
+/** Ranges of code points that show nothing, or that change how their neighbours are shown. Others from U+00A1 on may stand in quotes. */
 const INVISIBLE: readonly (readonly [from: number, to: number])[] = [
   [0x7f, 0xa0],
   [0xad, 0xad],

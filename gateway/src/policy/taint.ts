@@ -9,6 +9,7 @@ import { higher, isUnsure, OWNER, SOURCE_CHARS, type Taint, type TaintLabel } fr
 import type { ToolTarget } from "../ports/tool-target.ts";
 import { REMEMBER } from "../tools/memory-tools.ts";
 import { isHarmless } from "./harmless.ts";
+import { SANDBOX, SANDBOXED_TOOLS } from "./hosts.ts";
 import { foldedPath } from "./paths.ts";
 
 /** A name that others chose, as a part of a sentence that the owner reads: with quotes it cannot continue the sentence. */
@@ -65,15 +66,13 @@ export function filesTaint(files: readonly Pick<MediaBlock, "type" | "filename">
 
 // ---------------------------------------------------------------- tools
 
-/** The argument of a call that asks for a command outside the machine's sandbox. */
-const LEAVES = "sandbox";
 /** A command that reaches no network: what it prints comes from the machine. */
 const hasNoNetwork = (sandbox: SandboxProfile | undefined, args: unknown): boolean =>
-  (sandbox === "workspace" || sandbox === "strict") && argument(args, LEAVES) === undefined;
+  (sandbox === "workspace" || sandbox === "strict") && argument(args, SANDBOX) === undefined;
 /** A command with words of its own output only, such as `uname -a`. */
 const saysLittle = (tool: string, args: unknown): boolean => {
   const command = argument(args, "command");
-  return tool === "Bash" && typeof command === "string" && argument(args, LEAVES) === undefined && isHarmless(command);
+  return tool === "Bash" && typeof command === "string" && argument(args, SANDBOX) === undefined && isHarmless(command);
 };
 
 export interface ResultOf {
@@ -99,13 +98,12 @@ export const unknownResult = (name: string): Taint => taint("world", `the output
 
 const FILE_READS: ReadonlySet<string> = new Set(["Read", "Glob", "Grep"]);
 const FILE_WRITES: ReadonlySet<string> = new Set(["Write", "Edit", "Delete"]);
-const COMMANDS: ReadonlySet<string> = new Set(["Bash", "Process"]);
 function machineLabel(tool: string, args: unknown, sandbox: SandboxProfile | undefined, isConfined: boolean): TaintLabel {
   if (FILE_WRITES.has(tool)) return "self";
   // Where file tools may leave the workspace, they do so only by a path that says it.
   if (FILE_READS.has(tool)) return isConfined || isInside(argument(args, "path")) ? "files" : "world";
-  if (COMMANDS.has(tool) && saysLittle(tool, args)) return "self";
-  if (COMMANDS.has(tool)) return hasNoNetwork(sandbox, args) ? "files" : "world";
+  if (saysLittle(tool, args)) return "self";
+  if (SANDBOXED_TOOLS.has(tool)) return hasNoNetwork(sandbox, args) ? "files" : "world";
   return "world";
 }
 const isInside = (path: unknown): boolean =>

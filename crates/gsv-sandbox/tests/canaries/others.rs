@@ -298,7 +298,9 @@ pub(crate) fn stale_plans(tier: Tier) {
             assert_eq!((output.status.code(), &*text), (Some(126), ""), "{errors}");
             let is_sentence = errors.starts_with("[GSV: the sandbox can't be set up: bwrap: ");
             assert!(
-                is_sentence && errors.ends_with(". The command was not run.]\n"),
+                is_sentence
+                    && errors.contains(". The command was not run. ")
+                    && errors.ends_with("tests the sandbox.]\n"),
                 "{errors}"
             );
             assert_eq!(errors.lines().count(), 1, "{errors}");

@@ -65,7 +65,10 @@ export async function lookByCommand(ports: CommandLookPorts, look: CommandLook):
   return seenOf(await run(ports.calls, entry, nodeId, args), nodeId);
 }
 /** No rule allows what the definition asks about each time. */
-const howToAllow = (rule: string): string => (rule === ALWAYS_ASKED ? "" : " Allow it with a rule (toolApproval.rules).");
+const howToAllow = (rule: string): string =>
+  rule === ALWAYS_ASKED
+    ? ""
+    : ' Allow it with a rule (toolApproval.rules) that names the command, and the argument sandbox with the value "read-only".';
 async function record(
   { audit, sha256 }: CommandLookPorts,
   { agentId, taint }: CommandLook,
