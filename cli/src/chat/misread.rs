@@ -39,6 +39,7 @@ pub fn problem(text: &str, asked: &[ApprovalEntry]) -> Option<String> {
     let verb = bare(words.next()?).to_lowercase();
     let second = words.next().map(bare);
     let rest = words.collect::<Vec<_>>().join(" ");
+    let named = second.and_then(|word| asked.iter().find(|entry| entry.code.eq_ignore_ascii_case(word)));
     let what = match (verb.as_str(), asked) {
         ("allow" | "deny", []) => {
             let code = second.filter(|word| is_like_code(word))?;
@@ -51,41 +52,37 @@ pub fn problem(text: &str, asked: &[ApprovalEntry]) -> Option<String> {
                 return None;
             }
             if is_code(code) {
-                wrong_time(&rest, code)
+                wrong_time(&rest, &code.to_uppercase(), None)
             } else {
-                format!("No question with the code {code} waits.")
+                format!("No open question has the code {code}.")
             }
         }
-        ("allow" | "deny", [first, ..]) => {
-            let known = |word: &str| asked.iter().any(|entry| entry.code.eq_ignore_ascii_case(word));
-            match second {
-                Some(word) if known(word) => wrong_time(&rest, &word.to_uppercase()),
-                Some(word) if is_like_code(word) || word.len() > 3 && is_capital(word) => {
-                    format!("No question with the code {} waits.", one_line(word, WORD_COLUMNS))
-                }
-                _ => format!("`{verb}` needs the code of the question: `{verb} {}`.", first.code),
+        ("allow" | "deny", [first, ..]) => match (named, second) {
+            (Some(entry), _) => wrong_time(&rest, &entry.code, Some(entry)),
+            (None, Some(word)) if is_like_code(word) || word.len() > 3 && is_capital(word) => {
+                format!("No open question has the code {}.", one_line(word, WORD_COLUMNS))
             }
-        }
+            _ => format!("`{verb}` needs the code of the question: `{verb} {}`.", first.code),
+        },
         ("s" | "session", [_, ..]) if second.is_none() && !takes(asked, ApprovalAnswerKind::AllowSession) => {
-            "Calls like this one can't be allowed for the conversation.".to_owned()
+            "This question offers no answer for the whole conversation.".to_owned()
         }
         ("y" | "yes" | "n" | "no" | "s", [_, ..]) => {
             format!("`{verb}` answers only on a line of its own, without other words.")
         }
         _ => return None,
     };
-    let answers = asked
-        .first()
-        .map(|first| format!(" {}", answers(first, asked)))
+    let answers = named
+        .or(asked.first())
+        .map(|entry| format!(" {}", answers(entry, asked)))
         .unwrap_or_default();
     Some(format!("Not sent. {what}{answers}"))
 }
 
-/// All answers to a question, in one line.
-pub fn answers(first: &ApprovalEntry, asked: &[ApprovalEntry]) -> String {
-    let code = &first.code;
-    let times: Vec<&str> = choices(first)
-        .iter()
+/// The times for which a question offers to allow such calls.
+fn times(entry: &ApprovalEntry) -> Vec<&'static str> {
+    let offered = choices(entry).into_iter();
+    offered
         .filter_map(|choice| match choice.answer {
             ApprovalAnswerKind::AllowSession => Some("session"),
             ApprovalAnswerKind::Allow1h => Some("1h"),
@@ -93,35 +90,59 @@ pub fn answers(first: &ApprovalEntry, asked: &[ApprovalEntry]) -> String {
             ApprovalAnswerKind::Allow30d => Some("30d"),
             _ => None,
         })
-        .collect();
+        .collect()
+}
+
+fn offers_rule(entry: &ApprovalEntry) -> bool {
+    let mut offered = choices(entry).into_iter();
+    offered.any(|choice| choice.answer == ApprovalAnswerKind::AllowAlways)
+}
+
+/// All answers to a question, in one line. Those without a code are for the question that was shown last.
+pub fn answers(entry: &ApprovalEntry, asked: &[ApprovalEntry]) -> String {
+    let code = &entry.code;
+    let times = times(entry);
     let times = if times.is_empty() {
         String::new()
     } else {
         format!(", `allow {code} for TIME` (TIME: {})", times.join(", "))
     };
-    let is_rule = choices(first)
-        .iter()
-        .any(|choice| choice.answer == ApprovalAnswerKind::AllowAlways);
-    let always = if is_rule {
+    let always = if offers_rule(entry) {
         format!("; for good, in a terminal: `gsv approval allow {code} --always`")
     } else {
         String::new()
     };
+    let is_last = asked.first().is_some_and(|last| last.code == *code);
+    let short = is_last.then(|| format!("{}, ", short_answers(asked)));
     format!(
-        "Answer {code} with {}, `allow {code}`{times} or `deny {code} [WORD...]`{always}.",
-        short_answers(asked)
+        "Answer {code} with {}`allow {code}`{times} or `deny {code} [WORD...]`{always}.",
+        short.unwrap_or_default()
     )
 }
 
-fn wrong_time(time: &str, code: &str) -> String {
+/// `entry`: the question, where it is one of this conversation. The sentence with all its answers follows.
+fn wrong_time(time: &str, code: &str, entry: Option<&ApprovalEntry>) -> String {
     let word = time.strip_prefix("for ").unwrap_or(time);
-    let shown = one_line(word, WORD_COLUMNS);
+    let may_be = |offers: fn(&ApprovalEntry) -> bool| entry.is_none_or(offers);
+    let all = if entry.is_some() {
+        String::new()
+    } else {
+        format!(" Write `allow {code} for 1h`, `8h`, `30d` or `session`.")
+    };
     match word {
-        "" | "for" => format!("After `allow {code} for` the time is missing: 1h, 8h or 30d."),
-        "always" | "--always" => {
+        "" | "for" if may_be(|entry| !times(entry).is_empty()) => {
+            format!("After `allow {code} for` the time is missing.{all}")
+        }
+        "always" | "--always" if may_be(offers_rule) => {
             format!("`always` is no answer here. In a terminal, run: `gsv approval allow {code} --always`.")
         }
-        _ => format!("`{shown}` is no time that can be allowed: the times are 1h, 8h, 30d and session."),
+        _ => {
+            let (word, to) = (
+                if word.is_empty() { "for" } else { word },
+                entry.map_or("", |_| " to this question"),
+            );
+            format!("`{}` is not an answer{to}.{all}", one_line(word, WORD_COLUMNS))
+        }
     }
 }
 
@@ -164,12 +185,15 @@ pub mod tests {
             ("ALLOW", "`allow K7Q2A`"),
             ("allow for 8h", "needs the code"),
             ("deny use yarn", "needs the code"),
-            ("allow K7Q2A for 2h", "`2h` is no time"),
-            ("allow k7q2a but only once", "`but only once` is no time"),
+            ("allow K7Q2A for 2h", "`2h` is not an answer to this question."),
+            (
+                "allow k7q2a but only once",
+                "`but only once` is not an answer to this question.",
+            ),
             ("allow K7Q2A for", "the time is missing"),
             ("allow K7Q2A always", "`gsv approval allow K7Q2A --always`"),
-            ("allow WRONGCODE for 8h", "No question with the code WRONGCODE"),
-            ("allow ABCDE for 8h", "No question with the code ABCDE"),
+            ("allow WRONGCODE for 8h", "No open question has the code WRONGCODE"),
+            ("allow ABCDE for 8h", "No open question has the code ABCDE"),
             ("yes please", "on a line of its own"),
             ("No, use yarn", "on a line of its own"),
             ("y!", "on a line of its own"),
@@ -195,8 +219,34 @@ pub mod tests {
         let once = asked(&[]);
         let problem = problem("s", &once).unwrap();
         assert!(
-            problem.contains("can't be allowed for the conversation. Answer K7Q2A with y or n, `allow K7Q2A` or"),
+            problem.contains("no answer for the whole conversation. Answer K7Q2A with y or n, `allow K7Q2A` or"),
             "{problem}"
+        );
+    }
+
+    #[test]
+    fn ap12_only_what_a_question_offers_is_named() {
+        let once = asked(&[]);
+        for (line, said) in [
+            (
+                "allow K7Q2A always",
+                "`always` is not an answer to this question. Answer K7Q2A with y or n, `allow K7Q2A` or",
+            ),
+            ("allow K7Q2A for", "`for` is not an answer to this question."),
+            ("allow K7Q2A for 1h", ""),
+        ] {
+            assert!(problem(line, &once).unwrap_or_default().contains(said), "{line}");
+        }
+        // Of several questions the one that the line names is meant, and `y` would answer another one.
+        let mut two = asked(&["allow_1h"]);
+        two.extend(asked(&["allow_always"]).into_iter().map(|mut entry| {
+            entry.code = "M3N4P".into();
+            entry
+        }));
+        let problem = problem("allow m3n4p for 2h", &two).unwrap();
+        assert_eq!(
+            problem,
+            "Not sent. `2h` is not an answer to this question. Answer M3N4P with `allow M3N4P` or `deny M3N4P [WORD...]`; for good, in a terminal: `gsv approval allow M3N4P --always`."
         );
     }
 

@@ -161,7 +161,7 @@ impl Talk<'_> {
             Err(failure) if failure.reason.as_deref() == Some(errors::APPROVAL_NOT_FOUND.reason) => {
                 if let Some(first) = self.waiting.first() {
                     let text = format!(
-                        "No question with the code {code} waits. {}",
+                        "No open question has the code {code}. {}",
                         answers(first, &self.waiting)
                     );
                     return self.out.note(&text);

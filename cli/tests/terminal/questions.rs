@@ -189,7 +189,7 @@ fn ap12_a_wrong_answer_is_not_sent_and_the_next_line_answers() {
     terminal.types("deny use yarn\r");
     terminal.pictures("Not sent. `deny` needs the code of the question");
     terminal.types("allow K7Q2A for 2h\r");
-    terminal.pictures("Not sent. `2h` is no time that can be allowed");
+    terminal.pictures("Not sent. `2h` is not an answer to this question");
     terminal.types("y\r");
     // Nothing was sent before it.
     let word = connection.expect("approval.resolve");

@@ -37,7 +37,7 @@ export interface CompiledCondition {
   readonly value: unknown;
   /** Of a condition on `command`: the words to compare. */
   readonly vector: readonly string[] | undefined;
-  /** The same with the bare name of the program: for a rule that denies or asks, `/bin/RM` is `rm`, as it is on some disks. */
+  /** The same in one spelling: for a rule that denies or asks, `/bin/RM` is `rm`, as it is on some disks, and `./a//b` is `a/b`. */
   readonly bare: readonly string[] | undefined;
   /** The words by which a command begins that another one may run. Empty: the condition does not name one. */
   readonly named: readonly string[];
@@ -77,7 +77,7 @@ function compileCondition({ path, op, value, flags }: ApprovalCondition, engine:
     value,
     vector,
     bare: vector && bareOf(vector),
-    named: isBeginning ? subcommandsApart(named.filter((word) => word !== "")) : [],
+    named: isBeginning ? withoutAlias(subcommandsApart(named.filter((word) => word !== ""))) : [],
     regex: compiled?.ok === true ? compiled.regex : undefined,
   };
 }
@@ -160,10 +160,10 @@ function matchCommand(condition: CompiledCondition, unit: ShellUnit, allows: boo
 function mayRun([program = "", ...args]: readonly string[], named: readonly string[]): boolean {
   const [first, ...others] = named;
   if (first === undefined) return false;
-  const wanted = programIn(first);
+  const wanted = familyIn(first);
   const isIn = (words: readonly string[]): boolean => {
     const given = subcommandsApart(words);
-    return given.some((word, at) => programIn(word) === wanted && others.every((other, index) => isLike(given[at + 1 + index], other)));
+    return given.some((word, at) => familyIn(word) === wanted && others.every((other, index) => isLike(given[at + 1 + index], other)));
   };
   if (isIn(args)) return true;
   const isText = takesTexts(program) ? () => false : (word: string): boolean => /\s|^-.*=/.test(word);
@@ -174,7 +174,7 @@ function mayRun([program = "", ...args]: readonly string[], named: readonly stri
  * the program knows what its options mean, so each that begins with the same letter counts.
  */
 function beginsLike([program = "", ...args]: readonly string[], [first = "", ...wanted]: readonly string[], mayBeShort: boolean): boolean {
-  if (wanted.length === 0 || programIn(program) !== programIn(first)) return false;
+  if (wanted.length === 0 || familyIn(program) !== familyIn(first)) return false;
   const letters = new Set(args.flatMap(lettersOf));
   let at = 0;
   return wanted.every((word) => {
@@ -189,21 +189,70 @@ function lettersOf(option: string): readonly string[] {
   if (option.startsWith("--")) return option.slice(2, 3).toLowerCase().split("");
   return option.startsWith("-") ? option.slice(1).toLowerCase().split("") : [];
 }
-/** Whether a word may be the other one: some programs take the beginning of a subcommand for the whole (`npm pub`). */
-const isLike = (given: string | undefined, wanted: string): boolean =>
-  given === wanted || (given !== undefined && given.length >= 2 && !given.startsWith("-") && wanted.startsWith(given));
+/**
+ * Whether a word may be the other one. Some programs take the beginning of a subcommand for the whole (`npm pub`), and a path from elsewhere
+ * may lead to a file of the workspace.
+ */
+function isLike(given: string | undefined, wanted: string): boolean {
+  if (given === undefined || given === wanted) return given !== undefined;
+  if (given.startsWith("-")) return false;
+  const [path, other] = [plainPath(given), plainPath(wanted)];
+  if (path === other || (isElsewhere(given) && !isElsewhere(wanted) && path.endsWith(`/${other}`))) return true;
+  return given.length >= 2 && wanted.startsWith(given);
+}
 /** Whether a command is what a rule names, with words after the program that are shortened. */
 const isShortened = (given: readonly string[], { op, bare = [] }: CompiledCondition): boolean =>
   bare.length > 0 &&
   (op === "equals" ? given.length === bare.length : given.length >= bare.length) &&
-  bare.every((wanted, at) => (at === 0 ? given[at] === wanted : isLike(given[at], wanted)));
+  bare.every((wanted, at) => (at === 0 ? familyIn(given[at] ?? "") === familyIn(wanted) : isLike(given[at], wanted)));
 /** `git-push` is `git push`, wherever it stands. */
 const subcommandsApart = (words: readonly string[]): readonly string[] =>
   words.some((word) => GIT_PROGRAM.test(word)) ? words.flatMap(asGit) : words;
 /** `/bin/RM` is `rm`. */
 const programIn = (program: string): string => program.slice(program.lastIndexOf("/") + 1).toLowerCase();
+/** `pip3.12` is `pip`, or may be. */
+function familyIn(program: string): string {
+  const name = programIn(program);
+  return /[0-9.]$/.test(name) ? name.replace(/(?<=[a-z])[0-9.]+$/, "") : name;
+}
 function bareOf([program, ...rest]: readonly string[]): readonly string[] {
-  return program === undefined ? [] : [...asGit(programIn(program)), ...rest];
+  return program === undefined ? [] : withoutAlias([...asGit(programIn(program)), ...rest.map(plainPath)]);
+}
+/** `./a//b` is `a/b`. */
+const plainPath = (word: string): string => (word.includes("/") && !word.startsWith("-") && normalPath(word)) || word;
+/** Of some programs: other names of a subcommand, each with the usual one. */
+const ALIASES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  npm: {
+    ...aliases("run", "run-script rum urn"),
+    ...aliases("install", "i in ins inst insta instal isnt isnta isntal isntall add"),
+    ...aliases("uninstall", "un unlink remove rm r"),
+    ...aliases("test", "t tst"),
+    ...aliases("exec", "x"),
+    ...aliases("update", "up upgrade udpate"),
+    ...aliases("config", "c"),
+  },
+  git: aliases("add", "stage"),
+  cargo: {
+    ...aliases("build", "b"),
+    ...aliases("check", "c"),
+    ...aliases("doc", "d"),
+    ...aliases("run", "r"),
+    ...aliases("remove", "rm"),
+    ...aliases("test", "t"),
+  },
+};
+function aliases(usual: string, others: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(others.split(" ").map((other) => [other, usual]));
+}
+/** The subcommand in its usual name. A word after an option may be the option's value, or the subcommand. */
+function withoutAlias(words: readonly string[]): readonly string[] {
+  const [program = ""] = words;
+  const known = Object.hasOwn(ALIASES, program) ? ALIASES[program] : undefined;
+  if (known === undefined) return words;
+  const isOption = (at: number): boolean => words[at]?.startsWith("-") === true;
+  const last = words.findIndex((_, at) => at > 0 && !isOption(at) && !isOption(at - 1));
+  const usual = (word: string): string => (Object.hasOwn(known, word) ? known[word] : undefined) ?? word;
+  return words.map((word, at) => (at > 0 && (last < 0 || at <= last) ? usual(word) : word));
 }
 
 function matchValue({ path, op, value, regex }: CompiledCondition, args: PolicyCall["args"], allows: boolean): Match {
