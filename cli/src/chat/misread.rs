@@ -64,6 +64,7 @@ pub fn problem(text: &str, asked: &[ApprovalEntry]) -> Option<String> {
             }
             _ => format!("`{verb}` needs the code of the question: `{verb} {}`.", first.code),
         },
+        ("gsv", [_, ..]) if second == Some("approval") => "`gsv approval` is a command for a terminal.".to_owned(),
         ("s" | "session", [_, ..]) if second.is_none() && !takes(asked, ApprovalAnswerKind::AllowSession) => {
             "This question offers no answer for the whole conversation.".to_owned()
         }
@@ -197,6 +198,7 @@ pub mod tests {
             ("yes please", "on a line of its own"),
             ("No, use yarn", "on a line of its own"),
             ("y!", "on a line of its own"),
+            ("gsv approval allow K7Q2A --for 1h", "a command for a terminal"),
         ] {
             let problem = problem(line, &all).unwrap_or_else(|| panic!("{line} is sent"));
             assert!(problem.contains(words), "{line}: {problem}");

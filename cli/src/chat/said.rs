@@ -105,6 +105,10 @@ impl Reader {
             _ => {}
         }
         if let Some(problem) = unknown_command(&text) {
+            // A second question would take the word that is meant for the first.
+            if !waiting.is_empty() {
+                return Said::NoAnswer(format!("Not sent. {problem}"));
+            }
             return Said::Unknown(self.doubt(text, &problem));
         }
         if let Some(decision) = Decision::read(&text) {
@@ -290,6 +294,17 @@ mod tests {
             assert!(matches!(reader.read("/stauts now", &[]), Said::Unknown(_)));
             assert_eq!(reader.read(answer, &[]), said);
         }
+    }
+
+    #[test]
+    fn ap12_f44_at_a_question_an_unknown_command_asks_nothing_more() {
+        let asked = &misread::tests::asked(&[])[..];
+        let mut reader = Reader::default();
+        let Said::NoAnswer(text) = reader.read("/approve K7Q2A", asked) else {
+            panic!("it is sent, or asks");
+        };
+        assert!(text.starts_with("Not sent. There is no command `/approve`."), "{text}");
+        assert_eq!(reader.read("y", asked), Said::Answer(ApprovalAnswerKind::Allow));
     }
 
     #[test]

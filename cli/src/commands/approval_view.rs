@@ -141,12 +141,15 @@ pub fn not_offered(entry: &ApprovalEntry) -> Failure {
         );
     }
     let offered = longer(entry);
-    let message = if offered.is_empty() {
-        format!("{code}: this call can be allowed once only.")
+    let (message, others) = if offered.is_empty() {
+        (format!("{code}: this call can be allowed once only."), "")
     } else {
-        format!("{code}: this call cannot be allowed in that way.")
+        let message = format!(
+            "{code}: the question does not offer that, because such a call may do something else the next time."
+        );
+        (message, " `gsv approval show` lists what it offers.")
     };
-    Failure::usage(message, format!("Allow it once: `gsv approval allow {code}`."))
+    Failure::usage(message, format!("Allow it once: `gsv approval allow {code}`.{others}"))
 }
 
 /// How long an answer holds, in words.

@@ -248,7 +248,7 @@ function byMode(call: PolicyCall, context: PolicyContext): Decision {
       return {
         verdict: "deny",
         rule,
-        text: "Not run: in mode plan only calls that read are made. Write down what you would do; the owner leaves the mode with /mode.",
+        text: "Not run: in mode plan only calls that read are made. Write down what you would do; the owner leaves the mode with /mode, or sends the message without `--mode plan`.",
       };
   }
 }

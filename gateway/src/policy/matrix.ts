@@ -54,15 +54,19 @@ function asks(call: PolicyCall, policyClass: Acting, { label }: Taint, isOwners:
  * `byOthers`: the run was not plainly caused by the owner.
  */
 export const guardedWhy = (call: PolicyCall, policyClass: PolicyClass, taint: Taint | undefined, byOthers: boolean): string | undefined =>
-  isGuarded(call, policyClass) && (isUnsure(taint) || byOthers) ? whyOf(call, policyClass) + unsureText(taint) : undefined;
+  isGuarded(call, policyClass) && (isUnsure(taint) || byOthers) ? whyOf(call, policyClass) + unsureText(taint, byOthers) : undefined;
 const isGuarded = (call: PolicyCall, policyClass: PolicyClass): policyClass is "write_protected" | "control" =>
   policyClass === "write_protected" || (policyClass === "control" && isOfJobs(call));
-const unsureText = (taint: Taint | undefined): string =>
-  isUnsure(taint) && !isForeign(taint) ? ` No one knows who wrote what the conversation has read (${taintText(taint)}).` : "";
+function unsureText(taint: Taint | undefined, byOthers: boolean): string {
+  if (!isUnsure(taint) || isForeign(taint)) return "";
+  return ` No one knows who wrote what the conversation has read (${taintText(taint)}).${byOthers ? "" : TRUST}`;
+}
+/** Where only the label asks. */
+const TRUST = " If you have checked it, send /trust in that conversation, and the next such calls do not ask.";
 
 /** Ends each question of such a conversation. `isSpared`: without what others have written, the call would not need a word. */
 export const heardText = (taint: Taint | undefined, isSpared: () => boolean): string => {
   if (!isForeign(taint)) return "";
   const heard = ` Others may have written what the conversation has read (${taintText(taint)}).`;
-  return isSpared() ? `${heard} If you have checked it, send /trust in that conversation, and the next such calls do not ask.` : heard;
+  return isSpared() ? heard + TRUST : heard;
 };

@@ -5,7 +5,7 @@ import { resolveModelId } from "../models/resolve.ts";
 import { isPlainlyOwner, originText } from "../ports/origin.ts";
 import { type Result, succeed } from "../ports/result.ts";
 import type { SessionSend } from "../ports/session.ts";
-import { isForeign, taintText } from "../ports/taint.ts";
+import { isUnsure, taintText } from "../ports/taint.ts";
 import type { Applied } from "./apply.ts";
 import { type Command, GUEST_HELP_TEXT, HELP_TEXT, statusText } from "./commands.ts";
 import type { SessionDriver } from "./driver.ts";
@@ -102,7 +102,7 @@ export class CommandRunner {
     if (!identity.isOwnersSession || !isPlainlyOwner(origin))
       return succeed({ status: "command", command, error: "Only the owner can vouch for a conversation, and only in one of their own." });
     const { taint } = this.#driver.state ?? {};
-    if (!isForeign(taint)) return succeed({ status: "command", command, response: "No one else has written in this conversation." });
+    if (!isUnsure(taint)) return succeed({ status: "command", command, response: "No one else has written in this conversation." });
     // Recorded first: without the entry nothing is trusted.
     const entry = { actor: `session:${identity.key}`, origin: originText(origin), action: "session.trust", target: identity.key } as const;
     await this.#driver.gateway.audit({ ...entry, decision: "allowed", detail: taintText(taint) });

@@ -190,6 +190,13 @@ describe("[TA8] /trust", () => {
     await on.ended("run-b");
     expect(on.sentOut).toHaveLength(1);
   });
+  it("clears the label of files, too, which changes of protected files ask about", async () => {
+    open();
+    const s = newSession({ isOwnersSession: true });
+    await s.send("a", "look", { taint: { label: "files", source: "the skill mail" } });
+    expect(said(value(await s.send("t", "/trust")))).toContain("counts as yours (it was files, from the skill mail)");
+    expect(said(value(await s.send("t2", "/trust")))).toContain("No one else has written in this conversation");
+  });
   it("is refused in a group, from a guest, from another conversation, and in another person's conversation", async () => {
     const on = open();
     const s = newSession({ isOwnersSession: true });

@@ -203,7 +203,8 @@ export const approvalsFeature: FeatureDefinition<
         actor: by,
         action: "approval.resolve",
         target: code,
-        decision: !result.ok ? "failed" : result.value.outcome === "denied" ? "denied" : "allowed",
+        // An answer that came too late has allowed nothing.
+        decision: result.ok && (result.value.outcome === "allowed" || result.value.outcome === "denied") ? result.value.outcome : "failed",
         // Names the question, so that the owner's denials are no flood of one denial.
         ...(result.ok && result.value.outcome === "denied" ? { rule: answerRule(code) } : {}),
         detail: `${decision}: ${result.ok ? result.value.outcome : result.error.reason}`,

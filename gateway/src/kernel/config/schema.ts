@@ -51,13 +51,18 @@ function unknownPath(segments: readonly string[], index: number, at: Cell): stri
     return `There is no setting ${written}: ${shown(where)} is a list, name a position such as ${shown([...where, "0"])}.`;
   if (parent[0] !== "struct") return `There is no setting ${written}: ${shown(where)} is a single value.`;
   const names = fieldsOf(parent[1]).map((field) => field.name);
-  const best = nearest(name, names);
+  const best = beginningWith(name, names) ?? nearest(name, names);
   if (best !== undefined) return `There is no setting ${written}. Did you mean ${shown([...where, best, ...segments.slice(index + 1)])}?`;
   const elsewhere = elsewhereOf(segments.at(-1) ?? "");
   if (elsewhere !== undefined) return `There is no setting ${written}. Did you mean ${elsewhere}?`;
   return `There is no setting ${written}. ${where.length === 0 ? "Settings are" : `${shown(where)} has`} ${names.join(", ")}.`;
 }
 
+/** The only name that begins so: `dayCost` for `dayCostUsd`. */
+function beginningWith(name: string, names: readonly string[]): string | undefined {
+  const found = name.length < 3 ? [] : names.filter((other) => other.toLowerCase().startsWith(name.toLowerCase()));
+  return found.length === 1 ? found[0] : undefined;
+}
 /** A setting with such a name at another place; one near the top is meant rather than one deep inside. */
 function elsewhereOf(name: string): string | undefined {
   for (const group of [leaves().filter(({ depth }) => depth <= 2), leaves()]) {

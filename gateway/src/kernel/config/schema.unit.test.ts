@@ -35,6 +35,7 @@ describe("[P5.1] a name that is no setting", () => {
     ["modl.provider", "There is no setting modl.provider. Did you mean model.provider?"],
     ["model.timezone", "There is no setting model.timezone. Did you mean userTimezone?"],
     ["runCostUsd", "There is no setting runCostUsd. Did you mean limits.runCostUsd?"],
+    ["limits.dayCost", "There is no setting limits.dayCost. Did you mean limits.dayCostUsd?"],
     ["model.provider.x", "There is no setting model.provider.x: model.provider is a single value."],
     ["agents.list.x.id", "There is no setting agents.list.x.id: agents.list is a list, name a position such as agents.list.0."],
     ["limits.zzzzzzzz.x", /^There is no setting limits\.zzzzzzzz\.x\. limits has .*\bdayCostUsd\b/],

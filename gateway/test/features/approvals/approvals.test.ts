@@ -70,6 +70,13 @@ describe("an answer", () => {
     expect(denied).toHaveLength(30);
     expect(denied[29]).toMatchObject({ target: "waxaa", decision: "denied", rule: "approval:WAXAA" });
   });
+  test("[AP3] [AP11] that came after the run was stopped has allowed nothing, and the audit says so", async () => {
+    const key = newKey();
+    await report(key, 1, [], [{ code: "TRRZ4", outcome: "withdrawn", at: 5 }]);
+    await peer.ok("approval.resolve", { code: "TRRZ4", decision: "allow" });
+    const { entries } = await peer.ok<AuditListResult>("audit.list", { action: "approval.resolve", limit: 1 });
+    expect(entries[0]).toMatchObject({ target: "TRRZ4", decision: "failed", detail: "allow: withdrawn" });
+  });
   test("[AP3] after the end it gets the result of the first, without asking the session", async () => {
     const key = newKey();
     await report(key, 1, [], [{ code: "PQRTW", outcome: "denied", by: "client:me", at: 5 }]);
