@@ -3,7 +3,7 @@
  * It is no protection against a program that deletes by itself, only against commands whose names say that they delete.
  */
 import { type ReadCommand, readCommands } from "./command-words.ts";
-import { copiesByPath, copiesDeleter, mayBring } from "./copied-programs.ts";
+import { copiesByPath, copiesDeleter, givesName, mayBring } from "./copied-programs.ts";
 import { type Believed, type Commands, countOf, MAX_DELETED, namesDeleter, nameOf } from "./deleters.ts";
 import { makesMode } from "./made-options.ts";
 import { mayNameAny, withKnownNames } from "./known-names.ts";
@@ -13,6 +13,7 @@ import { onlyEdits } from "./only-edits.ts";
 import { once } from "./once.ts";
 import { isMade, isShell, PREFIXES, runsItsInput, runsMade } from "./prefixed-programs.ts";
 import { ReadingSteps } from "./reading-steps.ts";
+import { setsDeletion } from "./set-values.ts";
 import { commandsOfSed } from "./sed-script.ts";
 import { isPipedToShell, namesInput, readsItsInput } from "./shell-input.ts";
 import { readShell } from "./shell.ts";
@@ -52,9 +53,11 @@ function deletionIn(given: string, { depth, believed: outer, isCode = false, ste
   const shown = depth > 0 ? given : withKnownNames(given);
   const text = given.includes("TMPDIR") && (depth > 0 || setsFolder(given)) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;
   const rough = once(() => roughCommands(text));
+  if (givesName(text)) return "many";
   const brings = mayBring(text);
   if (brings && (copiesDeleter(text, rough()) || movesAway(text, rough()))) return "many";
   const scope: Scope = { depth, believed: leastOf(outer, brings ? believedIn(text, rough()) : believedByWords(text)), steps };
+  if (setsDeletion(text, scope)) return "many";
   const read = readShell(text);
   if (read.kind === "plain") {
     const commands = read.commands.map(({ words }) => words);
@@ -97,8 +100,9 @@ function partsOf([program = "", ...rest]: readonly string[], scope: Scope): read
   const words = [...asGit(program), ...rest];
   const name = nameOf(words[0]);
   const count = (from: readonly string[]): number | "many" => countOf(from, scope.believed);
-  if (copiesByPath(words)) return ["many"];
-  if (!runsAnother(words) && !MORE_RUNNERS.has(name)) return [count(words)];
+  const runs = runsAnother(words) || MORE_RUNNERS.has(name);
+  if (copiesByPath(words, runs)) return ["many"];
+  if (!runs) return [count(words)];
   const deleters = words.filter(namesDeleter).length;
   if (scope.steps.takesTooLong(4 + words.length + (words.length * deleters) / 16)) return ["many"];
   if (words.length > MAX_WORDS || runsUnknown(words) || runsItsInput(words, textsForShell)) return ["many"];
