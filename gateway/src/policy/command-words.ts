@@ -376,8 +376,7 @@ class Reader {
       const isFirst = made.text === "";
       this.#addExpansion(made, (text) => !this.#isFolder(text));
       made.isOpen ||= isFirst && made.isCut;
-    }
-    else {
+    } else {
       const rest = this.#text.slice(this.#at, this.#at + 200);
       const isTest = char === "[" && (made.text === "[" || /^\[{1,2}(?=\s|$)/.test(rest));
       if (("*?[".includes(char) && !isTest) || /^\{[^\s}]*(?:,|\.\.)/.test(rest)) this.#unknown(made, true);

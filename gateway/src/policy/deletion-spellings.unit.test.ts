@@ -1181,7 +1181,7 @@ describe("[PO13] spellings that the shell expands or that its reader could lose"
       "cat <<$E\n$E\nr$@m -rf src",
       "cat <<E\n\\$( '\nE\nr$@m -rf src #'",
       "echo `echo \\`r$@m -rf src\\``",
-      braced("echo \"§{x:-'}\"; r$@m -rf src #'}\""),
+      braced('echo "§{x:-\'}"; r$@m -rf src #\'}"'),
       "a=( # '\n); r$@m -rf src #'",
     ];
     assert.deepEqual(all(many), each(many, "many"));
@@ -1195,7 +1195,7 @@ describe("[PO13] spellings that the shell expands or that its reader could lose"
       "[[ a < b ]] || npm test",
       "FOO=a\\ b npm test",
       "echo $(( (1 + 2) * 3 )); (( x > 1 )) && npm test",
-      braced("echo \"§{x:-it's}\"; npm test"),
+      braced('echo "§{x:-it\'s}"; npm test'),
       "cat <<\\E > a\n$(x)\nE\nnpm test",
     ];
     assert.deepEqual(all(few), each(few, "few"));
@@ -1291,8 +1291,8 @@ describe("[PO13] spellings that the shell expands or that its reader could lose"
       "!(r$@m -rf src)",
       "compgen -C 'rm -rf src;'",
       "complete -C 'rm -rf src;' x",
-      "awk 'BEGIN{system(\"r\" \"m -rf src\")}'",
-      "awk 'BEGIN{\"r\" \"m -rf src\" | getline}'",
+      'awk \'BEGIN{system("r" "m -rf src")}\'',
+      'awk \'BEGIN{"r" "m -rf src" | getline}\'',
       "coreutils rm -rf src",
       "coreutils --coreutils-prog=rm -rf src",
       "ruby -run -e rm -- -rf src",
@@ -1301,7 +1301,7 @@ describe("[PO13] spellings that the shell expands or that its reader could lose"
     const few = [
       "compgen -c g",
       "awk 'BEGIN{system(\"date\")}'",
-      "awk 'BEGIN{system(\"echo \\\"a\\\"\")}'",
+      'awk \'BEGIN{system("echo \\"a\\"")}\'',
       "ruby -run -e httpd . -p 80",
       "ls !(a)",
       "! (cd a && npm test)",

@@ -66,7 +66,8 @@ function deletionIn(given: string, { depth, believed: outer, isCode = false, ste
   // Two readings: one goes by the text alone, the other by what a shell makes of it.
   if (isMany(rough(), scope)) return "many";
   const { isCertain, commands, inputs } = readCommands(text);
-  if (!isCode && ((!isCertain && rough().some(([program]) => isMade(program) && program !== "$")) || commands.some(makesMode))) return "many";
+  if (!isCode && ((!isCertain && rough().some(([program]) => isMade(program) && program !== "$")) || commands.some(makesMode)))
+    return "many";
   const named = commands.map(({ words }) => words);
   if ((!isCode && commands.some(isUnknown)) || isMany(named, scope) || runsInput({ text, commands: named, inputs }, scope)) return "many";
   // A shell gets a text that variables of this one have a part in.
@@ -120,7 +121,9 @@ const TAKES_SHELL: ReadonlySet<string> = new Set(
   "eval trap compgen complete mapfile readarray watch su script flock parallel ssh hyperfine entr git busybox tmux screen at".split(" "),
 );
 /** Take commands in their arguments, beside those that always do (wrappers.ts). */
-const MORE_RUNNERS: ReadonlySet<string> = new Set("eval alias trap mapfile readarray hash abbr shx bfs git-bisect . source compgen complete".split(" "));
+const MORE_RUNNERS: ReadonlySet<string> = new Set(
+  "eval alias trap mapfile readarray hash abbr shx bfs git-bisect . source compgen complete".split(" "),
+);
 /** Of git: what follows is run by a shell, or in other folders. */
 const RUN_BY_GIT = /\s(?:foreach|bisect|rebase|filter-branch|difftool|mergetool|for-each-repo|config|hook|-c\S*|--config\S*)\s/;
 

@@ -19,7 +19,9 @@ const IS_MADE = /[$`*?[]|\{[^\s}]*(?:,|\.\.)/;
 export function makesMode({ words, options }: ReadCommand): boolean {
   if (!options.includes(true) && !words.some((word) => IS_MADE.test(word))) return false;
   const hasAnother = runsAnother(words);
-  return words.some((word, at) => (at === 0 || hasAnother) && OF_MODES.has(nameOf(word)) && isModeMade(nameOf(word), words, options, at + 1));
+  return words.some(
+    (word, at) => (at === 0 || hasAnother) && OF_MODES.has(nameOf(word)) && isModeMade(nameOf(word), words, options, at + 1),
+  );
 }
 function isModeMade(name: string, given: readonly string[], options: readonly boolean[], from: number): boolean {
   if (name === "cmake") {

@@ -22,7 +22,8 @@ export function setsDeletion(text: string, reading: { readonly believed: Believe
     const value = end === -1 ? (/^[^\s;&|]{0,500}/.exec(text.slice(from, from + 500))?.[0] ?? "") : text.slice(from, end);
     sets.lastIndex = from + value.length;
     if (!/\s|^-|^\\?\$/.test(value) && quote === "") continue;
-    if (reading.steps.takesTooLong(1) || setsOptions(name, value) || (/\s|^-/.test(value) && mentionsDeletion([value], reading))) return true;
+    if (reading.steps.takesTooLong(1) || setsOptions(name, value) || (/\s|^-/.test(value) && mentionsDeletion([value], reading)))
+      return true;
   }
   return false;
 }
