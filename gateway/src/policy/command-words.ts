@@ -51,6 +51,10 @@ const KEYWORDS: ReadonlySet<string> = new Set(
   "if then else elif fi do done while until ! { } time coproc esac nocorrect noglob -p --".split(" "),
 );
 const ASSIGNMENT = /^[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=/;
+/** Behind `time`: it is the program then. */
+const HAS_OPTION = /^[ \t]+-(?!p?\s|-\s)/;
+/** Behind `coproc`: the name of a group. */
+const NAMED_GROUP = /^[ \t]+[A-Za-z_]\w*[ \t]+(?=[{(])/;
 /** Variables that no one sets to a command, unless the text itself does. */
 const FOLDERS: ReadonlySet<string> = new Set(["HOME", "PWD", "TMPDIR", "VIRTUAL_ENV", "CARGO_HOME", "GOPATH", "NVM_DIR"]);
 
@@ -164,7 +168,8 @@ class Reader {
     // A character that no word begins with.
     if (this.#at === from) this.#at += 1;
     if (/^\d+$/.test(word.text) && (this.#peek() === "<" || this.#peek() === ">")) return;
-    if (list.words.length > 0) list.words.push(word);
+    if (list.words.length > 0 || (word.text === "time" && !word.isQuoted && HAS_OPTION.test(this.#text.slice(this.#at, this.#at + 20))))
+      list.words.push(word);
     else if (word.isQuoted) {
       if (!ASSIGNMENT.test(this.#text.slice(from, this.#at))) list.words.push(word);
     } else if (word.text === "case") {
@@ -174,7 +179,8 @@ class Reader {
     else if (word.text === "function") {
       while (this.#peek() === " ") this.#at += 1;
       this.#word(list.end);
-    } else if (word.text === "esac" && list.cases > 0) list.cases -= 1;
+    } else if (word.text === "coproc") this.#at += NAMED_GROUP.exec(this.#text.slice(this.#at, this.#at + 200))?.[0].length ?? 0;
+    else if (word.text === "esac" && list.cases > 0) list.cases -= 1;
     else if (!KEYWORDS.has(word.text) && !ASSIGNMENT.test(word.text)) list.words.push(word);
   }
   #endOf(text: string): number {
@@ -327,7 +333,7 @@ class Reader {
         // The list of an array.
         this.#at += 1;
         this.#array();
-      } else if (char === "(" && /[?*+@!]$/.test(made.text) && (isArgument || made.text !== "!")) this.#listOfPatterns(made);
+      } else if (char === "(" && (isArgument ? made.text !== "" : /[^!][?*+@!]$/.test(made.text))) this.#listOfPatterns(made);
       else if (char === end || /[\s;&|()<>]/.test(char)) break;
       else this.#part(made, char);
     }
@@ -337,7 +343,7 @@ class Reader {
     const isUnknown = !isLiteral && (isCut || name < madeTo || name === -1);
     return { text, isQuoted, isUnknown, mayBeOption: isOpen || (!isLiteral && MADE_OPTION.test(text)) };
   }
-  /** `!(a|b)` of a shell that has such patterns. */
+  /** `!(a|b)`, or `(a|b)` behind other characters, of a shell that has such patterns. */
   #listOfPatterns(made: Making): void {
     this.#enter();
     this.#at += 1;

@@ -30,8 +30,8 @@ const isOfPrograms = (folder: string): boolean => folder.length === 300 || /(?:^
 export const copiesDeleter = (text: string, rough: Commands): boolean => COPIES_FOUND.test(text) || copiesNamed(text, rough);
 /** Whether this command, or one that it runs, copies one by its path. What is only made in a target is not copied. */
 export function copiesByPath(words: readonly string[], runsAnother: boolean): boolean {
-  const at = runsAnother ? words.findIndex((word) => COPIES.has(nameOf(word))) : 0;
-  if (at === -1 || !COPIES.has(nameOf(words[at]))) return false;
+  const at = runsAnother ? words.findIndex((word) => isCopier(nameOf(word))) : 0;
+  if (at === -1 || !isCopier(nameOf(words[at]))) return false;
   const operands = words.slice(at + 1).filter((word) => !word.startsWith("-"));
   const hasTarget = operands.length > 1 && COPIES_AS.has(nameOf(words[at])) && !words.some((word) => /^-[A-Za-z]*t|^--t/.test(word));
   return (hasTarget ? operands.slice(0, -1) : operands).some(isFile);

@@ -139,7 +139,7 @@ function removed(args: readonly string[], believed: Believed, isRecursive: (opti
   return count;
 }
 /** What the shell makes out of such a word is not known. */
-const UNNAMED = /[*?[\]{}$`]/;
+const UNNAMED = /[*?[\]{}$`^]/;
 /** The shell makes one name of each word in the braces. None of them becomes an option. */
 const LISTED = /^(?:[\w./~][\w./~-]*)?\{(\w[\w.-]*(?:,\w[\w.-]*)+)\}[\w./-]*$/;
 

@@ -169,11 +169,12 @@ function runsUnknown(words: readonly string[]): boolean {
   if (name === "git") return args.some((arg) => arg.startsWith("--config-env"));
   if (/^[gmn]?awk$/.test(name)) return args.some((arg) => RUNS_LINES.test(arg));
   // Its library of commands has one that deletes.
-  if (name === "ruby") return args.includes("rm") && args.some((arg) => /^-r?un$/.test(arg) || arg === "un");
+  if (name === "ruby") return args.some((arg) => /^(?:-e)?\s*rm$/.test(arg)) && args.some((arg) => /^-r?un$/.test(arg) || arg === "un");
   const isOfShell = words.some((word) => isShell(word));
   if (isOfShell && args.some((arg, at) => arg.startsWith("<(") || (/^-[a-z]*c$/.test(arg) && isBegun(args[at + 1] ?? "{}")))) return true;
+  const isFd = name === "fd" || name === "fdfind";
   const runs = args.some((arg, at) => {
-    if (!/^-(?:exec|execdir|ok|okdir)$/.test(arg) || args[at + 1] === "{}") return false;
+    if (!(isFd ? /^-[xX]$|^--exec/ : /^-(?:exec|execdir|ok|okdir)$/).test(arg) || args[at + 1] === "{}") return false;
     return isMade(args[at + 1]) || runsMade(args.slice(at + 1));
   });
   return runs || runsMade(words);

@@ -27,9 +27,9 @@ export function mayNameAny(text: string): boolean {
   let isPrint = false;
   for (const word of withoutQuotes(text).split(/(?<=[\s;&|()`])/)) {
     const bare = word.replace(/[\s;&|()`]$/, "");
-    if (isSetter && /^[^=]*[$`*?[{]/.test(bare)) return true;
     // It sets a variable with an option only.
     if (isPrint && bare !== "") isSetter = /^[-${]/.test(bare);
+    if (isSetter && /^[^=]*[$`*?[{]/.test(bare)) return true;
     if (bare !== "") isPrint = bare === "printf";
     if (NAMES.has(bare)) isSetter = true;
     if (/[;&|()\n]$/.test(word)) isSetter = isPrint = false;

@@ -8,7 +8,8 @@ import { SHELLS, runsAnother } from "./wrappers.ts";
 export const PREFIXES: ReadonlySet<string> = new Set(
   (
     "env busybox toybox coreutils command exec builtin nohup nice ionice setsid stdbuf timeout sudo doas xargs watch chronic time strace caffeinate eatmydata " +
-    "setarch linux32 linux64 x86_64 i386 i486 i586 i686 uname26 uclampset systemd-inhibit chrt taskset prlimit choom numactl fakeroot unshare setpriv"
+    "setarch linux32 linux64 x86_64 i386 i486 i586 i686 uname26 uclampset systemd-inhibit chrt taskset prlimit choom numactl fakeroot unshare setpriv " +
+    "flock chroot runuser ssh-agent xvfb-run dbus-run-session unbuffer rlwrap torsocks proxychains valgrind faketime parallel"
   ).split(" "),
 );
 /** Short options that take no word. After any other the next word may be its value. */
@@ -37,10 +38,15 @@ export function isMade(word = ""): boolean {
   return rest === word && LEADS.test(word) ? true : !/^\[{1,2}$/.test(word) && MADE.test(rest) && !/\s/.test(rest);
 }
 
+/** Have an operand before the command: a time, a file, a folder. */
+const WITH_OPERAND: ReadonlySet<string> = new Set(["flock", "chroot", "faketime"]);
+const hasOperand = ([program, ...args]: readonly string[]): boolean =>
+  WITH_OPERAND.has(nameOf(program)) || (nameOf(program) === "timeout" && !args.some((word) => /^\d/.test(word)));
 /** Where the command may begin that a prefix runs. There are several places when an option may take the next word. */
 function beginningsOf(words: readonly string[]): readonly number[] {
   const name = nameOf(words[0]);
   const flags = Object.hasOwn(FLAGS, name) ? FLAGS[name] : undefined;
+  const hasFirst = hasOperand(words);
   const found: number[] = [];
   for (let at = 1; at < words.length; at++) {
     const word = words[at] ?? "";
@@ -48,9 +54,7 @@ function beginningsOf(words: readonly string[]): readonly number[] {
     found.push(at);
     const before = words[at - 1] ?? "";
     const mayBeValue = at > 1 && before.startsWith("-") && before !== "--" && !flags?.test(before) && !WITH_VALUE.test(before);
-    // The first word behind timeout is its time.
-    const isTime = name === "timeout" && found.length === 1 && !words.slice(1, at).some((other) => /^\d/.test(other));
-    if (!mayBeValue && !isTime) break;
+    if (!mayBeValue && !(hasFirst && found.length === 1)) break;
   }
   return found;
 }
@@ -58,9 +62,9 @@ const MAX_PREFIXES = 20;
 /** Whether the shell makes the program that a prefix runs: `env $X`, `nice r{m,}`. */
 export function runsMade(words: readonly string[], left = MAX_PREFIXES): boolean {
   if (!PREFIXES.has(nameOf(words[0]))) return false;
-  const isTimeout = nameOf(words[0]) === "timeout" && !words.slice(1).some((word) => /^\d/.test(word));
+  const hasFirst = hasOperand(words);
   return beginningsOf(words).some((at, place) => {
-    if (isTimeout && place === 0) return false;
+    if (hasFirst && place === 0) return false;
     return isMade(words[at]) || (left === 0 ? PREFIXES.has(nameOf(words[at])) : runsMade(words.slice(at), left - 1));
   });
 }
@@ -90,11 +94,15 @@ export function runsItsInput(words: readonly string[], textsForShell: (words: re
   if (place !== undefined && textsForShell(command).some((text) => text.includes(place))) return true;
   return deletesInput(command, place);
 }
+/** Git without a subcommand, or with one that an option turns into a deletion. */
+const TAKES_MODE = /^\S+(?: -(?:[Cc] \S+|-\S+))*(?:$| (?:reset|stash|worktree|read-tree|checkout-index|submodule)(?: |$))/;
 /** Whether the words of the input are operands, or options, of a program that deletes. */
 function deletesInput(command: readonly string[], place: string | undefined, left = MAX_PREFIXES): boolean {
   const given = place === undefined ? [...command, INPUT] : command.map((word) => word.replaceAll(place, () => INPUT));
   const begin = command.findIndex((word) => READERS.has(nameOf(word)) || namesDeleter(word) || PREFIXES.has(nameOf(word)));
   const name = nameOf(command[begin]);
+  // What they find or reset follows from the words that are appended.
+  if (place === undefined && (/^g?find$|^bfs$/.test(name) || (name === "git" && TAKES_MODE.test(command.slice(begin).join(" "))))) return true;
   if (begin !== -1 && countOf(given.slice(begin), "none") === "many") return true;
   if (begin === 0 && READERS.has(name)) return false;
   if (PREFIXES.has(name) && left > 0) return deletesInput(command.slice(begin + 1), place, left - 1);

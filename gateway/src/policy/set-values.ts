@@ -7,7 +7,7 @@ import { mentionsDeletion } from "./mentioned-deletions.ts";
 import type { ReadingSteps } from "./reading-steps.ts";
 import { withoutQuotes } from "./quotes.ts";
 
-const SETS = /(?<![\w$])([A-Za-z_]\w{0,60})\+?=(["']?)/g;
+const SETS = /(?<![\w$])([A-Za-z_]\w{0,60})\+?=/g;
 /** The name of the program whose options the variable has. */
 const OPTIONS_OF = /^([A-Z\d]{1,20}?)_?(?:OPTIONS|OPTS|OPTION|OPT|FLAGS)?$/;
 
@@ -16,22 +16,30 @@ export function setsDeletion(text: string, reading: { readonly believed: Believe
   if (!text.includes("=")) return false;
   const sets = new RegExp(SETS);
   for (let found = sets.exec(text); found !== null; found = sets.exec(text)) {
-    const [, name = "", quote = ""] = found;
-    const from = sets.lastIndex;
-    const end = quote === "" ? -1 : text.indexOf(quote, from);
-    const value = end === -1 ? (/^[^\s;&|]{0,500}/.exec(text.slice(from, from + 500))?.[0] ?? "") : text.slice(from, end);
-    sets.lastIndex = from + value.length;
-    if (!/\s|^-|^\\?\$/.test(value) && quote === "") continue;
-    if (reading.steps.takesTooLong(1) || setsOptions(name, value) || (/\s|^-/.test(value) && mentionsDeletion([value], reading)))
-      return true;
+    const value = text.slice(sets.lastIndex, endOfWord(text, sets.lastIndex));
+    sets.lastIndex += value.length;
+    const isText = /\s|^["']?-/.test(value);
+    if (!isText && !value.includes("$")) continue;
+    if (reading.steps.takesTooLong(1) || setsOptions(found[1] ?? "", value) || (isText && mentionsDeletion([value], reading))) return true;
   }
   return false;
+}
+/** Where a word ends that may have quotes. A quote without an end is a part of it. */
+function endOfWord(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && !/[\s;&|]/.test(text.charAt(at))) {
+    const char = text.charAt(at);
+    const end = char === '"' || char === "'" ? text.indexOf(char, at + 1) : at;
+    if (end === -1) return text.length;
+    at = end + 1;
+  }
+  return at;
 }
 /** Such options of a program, or ones that the shell makes. */
 function setsOptions(name: string, value: string): boolean {
   const [, program = ""] = OPTIONS_OF.exec(name) ?? [];
   if (!namesDeleter(program) || program === "RM") return false;
   const options = withoutQuotes(value).split(/\s+/);
-  if (options.some((option) => /^-?[^=]{0,300}[$`*?[{]/.test(option))) return program !== name || value.startsWith("-");
+  if (options.some((option) => /^-?[^=]{0,300}[$`*?[{]/.test(option))) return program !== name || options[0]?.startsWith("-") === true;
   return program.toLowerCase() !== "git" && countOf([program, ...options], "none") === "many";
 }
