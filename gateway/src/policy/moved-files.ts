@@ -12,7 +12,7 @@ import { withoutQuotes } from "./quotes.ts";
 const MEMORY = /(?<![\w./-])\/(?:dev\/shm|(?:var\/)?run|var\/tmp)(?![\w-])/;
 /** The path of one, or of one that may be. A process has a link to the root folder in /proc. */
 const TO_MEMORY = /^(?:\/|(?:\.\.\/)+)(?:dev|run|proc|var\/(?:run|tmp))(?:\/|$)/;
-const ROOT = String.raw`["']?\/+(?:\.?\/+)*(?:(?:dev|run|proc|var\/+run)(?![\w-])|(?=[\s;&|)"']|$))`;
+const ROOT = String.raw`["']?\/(?:[./]*\/)?(?:(?:dev|run|proc|var\/+run)(?![\w-])|[./]*(?=[\s;&|)"']|$))`;
 const GOES_TO_MEMORY = new RegExp(String.raw`(?:\b(?:cd|pushd|chdir)\s+(?:-[A-Za-z-]{1,20}\s+){0,9}|\s-C\s*|--chdir[= ]\s*)${ROOT}`);
 /** A variable that the text sets to a folder of the system. */
 const SET_TO_SYSTEM = /\b([A-Za-z_]\w{0,40})=["']?\/(?!home\b|Users\b|(?:private\/)?tmp\b|opt\b|workspace\b)/g;

@@ -2,7 +2,7 @@
  * Programs that run the command behind their own options (rule PO13). PURE. It finds where that command begins, and whether the shell, or the
  * input of xargs, makes a part of it.
  */
-import { countOf, namesDeleter, nameOf } from "./deleters.ts";
+import { countOf, GIT_VALUE, namesDeleter, nameOf } from "./deleters.ts";
 import { SHELLS, runsAnother } from "./wrappers.ts";
 
 export const PREFIXES: ReadonlySet<string> = new Set(
@@ -94,15 +94,21 @@ export function runsItsInput(words: readonly string[], textsForShell: (words: re
   if (place !== undefined && textsForShell(command).some((text) => text.includes(place))) return true;
   return deletesInput(command, place);
 }
-/** Git without a subcommand, or with one that an option turns into a deletion. */
-const TAKES_MODE = /^\S+(?: -(?:[Cc] \S+|-\S+))*(?:$| (?:reset|stash|worktree|read-tree|checkout-index|submodule)(?: |$))/;
+/** Subcommands of git that an option turns into a deletion. */
+const TAKES_MODE: ReadonlySet<string> = new Set("reset stash worktree read-tree checkout-index submodule".split(" "));
+/** Whether a word more may make another mode of the program: it finds, or it is git without a subcommand or with such a one. */
+function takesMode([program, ...args]: readonly string[]): boolean {
+  if (nameOf(program) !== "git") return /^(?:g?find|bfs)$/.test(nameOf(program));
+  let at = 0;
+  while (args[at]?.startsWith("-") === true) at += GIT_VALUE.has(args[at] ?? "") ? 2 : 1;
+  return args[at] === undefined || TAKES_MODE.has(args[at] ?? "");
+}
 /** Whether the words of the input are operands, or options, of a program that deletes. */
 function deletesInput(command: readonly string[], place: string | undefined, left = MAX_PREFIXES): boolean {
   const given = place === undefined ? [...command, INPUT] : command.map((word) => word.replaceAll(place, () => INPUT));
   const begin = command.findIndex((word) => READERS.has(nameOf(word)) || namesDeleter(word) || PREFIXES.has(nameOf(word)));
   const name = nameOf(command[begin]);
-  // What they find or reset follows from the words that are appended.
-  if (place === undefined && (/^g?find$|^bfs$/.test(name) || (name === "git" && TAKES_MODE.test(command.slice(begin).join(" "))))) return true;
+  if (place === undefined && takesMode(command.slice(begin))) return true;
   if (begin !== -1 && countOf(given.slice(begin), "none") === "many") return true;
   if (begin === 0 && READERS.has(name)) return false;
   if (PREFIXES.has(name) && left > 0) return deletesInput(command.slice(begin + 1), place, left - 1);
