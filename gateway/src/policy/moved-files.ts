@@ -12,13 +12,15 @@ import { withoutQuotes } from "./quotes.ts";
 const MEMORY = /(?<![\w./-])\/(?:dev\/shm|(?:var\/)?run|var\/tmp)(?![\w-])/;
 /** The path of one, or of one that may be. A process has a link to the root folder in /proc. */
 const TO_MEMORY = /^(?:\/|(?:\.\.\/)+)(?:dev|run|proc|var\/(?:run|tmp))(?:\/|$)/;
-const ROOT = String.raw`["']?\/(?:[./]*\/)?(?:(?:dev|run|proc|var\/+run)(?![\w-])|[./]*(?=[\s;&|)"']|$))`;
+const ROOT = String.raw`\/(?:(?:dev|run|proc|var\/run)(?![\w-])|\.{0,2}(?=[\s;&|)]|$))`;
+/** Parts of a path that lead nowhere. */
+const NOWHERE = /\/[./]*\//g;
 const GOES_TO_MEMORY = new RegExp(String.raw`(?:\b(?:cd|pushd|chdir)\s+(?:-[A-Za-z-]{1,20}\s+){0,9}|\s-C\s*|--chdir[= ]\s*)${ROOT}`);
 /** A variable that the text sets to a folder of the system. */
 const SET_TO_SYSTEM = /\b([A-Za-z_]\w{0,40})=["']?\/(?!home\b|Users\b|(?:private\/)?tmp\b|opt\b|workspace\b)/g;
 /** Whether a move ends in such a folder. */
 function isGone(moves: readonly Move[], text: string): boolean {
-  const isThere = GOES_TO_MEMORY.test(text);
+  const isThere = GOES_TO_MEMORY.test(text.replaceAll(NOWHERE, "/"));
   const systems = text.includes("=") ? new Set([...text.matchAll(SET_TO_SYSTEM)].map(([, name = ""]) => name)) : new Set<string>();
   return moves.some(({ operands }) => {
     const target = operands.at(-1) ?? "";
