@@ -4,20 +4,38 @@ import { LINKERS, MOVERS } from "./moved-files.ts";
 import { withoutQuotes } from "./quotes.ts";
 
 const COPIES: ReadonlySet<string> = new Set("cp gcp mv ln install link cat dd alias hash".split(" "));
-/** The file of such a program. */
-const PROGRAM = /\/s?bin\/(?:rm|unlink|shred|find|git|rsync|busybox|toybox)$/;
+const NAMES_PROGRAM: ReadonlySet<string> = new Set("rm unlink shred find git rsync busybox toybox".split(" "));
+const NAMES = [...NAMES_PROGRAM].join("|");
+/** The file of such a program, also in a folder whose name the shell makes. */
+const PROGRAM = new RegExp(`\\/s?bin\\/(?:${NAMES})$|[$*?[{\`][^\\s]{0,300}\\/(?:${NAMES})$`);
+/** A name that the shell makes in a folder of programs. */
+const MADE_PROGRAM = /(?:^|\/)s?bin\/[^/]{0,300}[$*?[{`]/;
+/** A folder of the workspace or of the home folder has other programs. */
+const OWN_FOLDER = /^(?:~|\$HOME|\$\{HOME\}|\$PWD|\$\{PWD\}|\/home|\/Users)\/|^(?!\/)[\w.-]/;
+const isFile = (given: string): boolean => {
+  const path = given.replace(/^[a-z]{2}=/, "");
+  return PROGRAM.test(path) || (MADE_PROGRAM.test(path) && (!OWN_FOLDER.test(path) || path.includes("..")));
+};
+/** The file is the input of a command, or the shell gets another table of programs. */
+const BY_INPUT = /<\s{0,9}\/(?:usr\/(?:local\/)?)?s?bin\/|BASH_(?:CMDS|ALIASES)/;
+/** Whether a text names such a program in another way than as an operand. */
+export const givesName = (text: string): boolean => (text.includes("bin/") || text.includes("BASH")) && BY_INPUT.test(withoutQuotes(text));
 /** Copies or links the file of a program that a substitution finds. */
 const COPIES_FOUND = /\b(?:g?cp|g?mv|ln|link|install)\s[^;|&\n]{0,1000}(?:\$\(|`)\s{0,9}(?:which|whereis|type|command|hash)\b/;
 /** Goes to a folder. Nothing here is read twice, because a text may have many of them. */
 const GOES = /(?:\b(?:cd|pushd|chdir)|\s-C|\s--chdir[= ])\s*(?:-[A-Za-z-]+\s+)*(?=([^\s;&|]{0,300}))/g;
 /** A folder of programs, or one whose name the shell makes. */
 const isOfPrograms = (folder: string): boolean => folder.length === 300 || /(?:^|\/)s?bin\/?(?:\)|$)|[$*?[`{~]/.test(folder);
-const NAMES_PROGRAM: ReadonlySet<string> = new Set("rm unlink shred find git rsync busybox toybox".split(" "));
 /** Whether a command of the text copies such a program, or may. */
 export const copiesDeleter = (text: string, rough: Commands): boolean => COPIES_FOUND.test(text) || copiesNamed(text, rough);
-/** Whether this command copies one by its path. */
-export const copiesByPath = ([program, ...args]: readonly string[]): boolean =>
-  COPIES.has(nameOf(program)) && args.some((word) => PROGRAM.test(word));
+/** Whether this command, or one that it runs, copies one by its path. What is only made in a target is not copied. */
+export function copiesByPath(words: readonly string[], runsAnother: boolean): boolean {
+  const at = runsAnother ? words.findIndex((word) => isCopier(nameOf(word))) : 0;
+  if (at === -1 || !isCopier(nameOf(words[at]))) return false;
+  const operands = words.slice(at + 1).filter((word) => !word.startsWith("-"));
+  const hasTarget = operands.length > 1 && COPIES_AS.has(nameOf(words[at])) && !words.some((word) => /^-[A-Za-z]*t|^--t/.test(word));
+  return (hasTarget ? operands.slice(0, -1) : operands).some(isFile);
+}
 /** Copies or links such a program by its bare name, so that another name deletes: `cd /bin; cp rm ~/q`. */
 function copiesNamed(text: string, rough: Commands): boolean {
   const plain = withoutQuotes(text);

@@ -139,7 +139,7 @@ function removed(args: readonly string[], believed: Believed, isRecursive: (opti
   return count;
 }
 /** What the shell makes out of such a word is not known. */
-const UNNAMED = /[*?[\]{}$`]/;
+const UNNAMED = /[*?[\]{}$`^]/;
 /** The shell makes one name of each word in the braces. None of them becomes an option. */
 const LISTED = /^(?:[\w./~][\w./~-]*)?\{(\w[\w.-]*(?:,\w[\w.-]*)+)\}[\w./-]*$/;
 
@@ -162,7 +162,7 @@ export const isTemporary = (path: string, believed: Believed): boolean =>
 const BELOW = /^(?:\/private)?\/(?:var\/)?tmp\/+[^/]+\/|^\$(?:TMPDIR|\{TMPDIR\})\/+[^/]+\//;
 
 /** Options of git itself that take the next word. */
-const GIT_VALUE: ReadonlySet<string> = new Set(
+export const GIT_VALUE: ReadonlySet<string> = new Set(
   "-C -c --git-dir --work-tree --namespace --exec-path --attr-source --super-prefix --config-env".split(" "),
 );
 function byGit(args: readonly string[], believed: Believed): number | "many" {

@@ -3,18 +3,21 @@
  * It is no protection against a program that deletes by itself, only against commands whose names say that they delete.
  */
 import { type ReadCommand, readCommands } from "./command-words.ts";
-import { copiesByPath, copiesDeleter, mayBring } from "./copied-programs.ts";
+import { copiesByPath, copiesDeleter, givesName, mayBring } from "./copied-programs.ts";
 import { type Believed, type Commands, countOf, MAX_DELETED, namesDeleter, nameOf } from "./deleters.ts";
-import { withKnownNames } from "./known-names.ts";
+import { makesMode } from "./made-options.ts";
+import { mayNameAny, withKnownNames } from "./known-names.ts";
 import { mentionsDeletion } from "./mentioned-deletions.ts";
 import { believedByWords, believedIn, leastOf, movesAway } from "./moved-files.ts";
 import { onlyEdits } from "./only-edits.ts";
 import { once } from "./once.ts";
+import { isMade, isShell, PREFIXES, runsItsInput, runsMade } from "./prefixed-programs.ts";
 import { ReadingSteps } from "./reading-steps.ts";
+import { setsDeletion } from "./set-values.ts";
 import { commandsOfSed } from "./sed-script.ts";
 import { isPipedToShell, namesInput, readsItsInput } from "./shell-input.ts";
 import { readShell } from "./shell.ts";
-import { asGit, runsAnother, SHELLS } from "./wrappers.ts";
+import { asGit, runsAnother } from "./wrappers.ts";
 import { withoutQuotes } from "./quotes.ts";
 
 /** Commands in commands: `sh -c "sh -c ..."`. Deeper ones count as many. */
@@ -48,11 +51,13 @@ function deletionIn(given: string, { depth, believed: outer, isCode = false, ste
   if (depth === 0 && onlyEdits(given)) return "few";
   // The command may set the variable, and a program that runs another one may give it other variables.
   const shown = depth > 0 ? given : withKnownNames(given);
-  const text = depth > 0 || SETS_TMPDIR.test(withoutQuotes(given)) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;
+  const text = given.includes("TMPDIR") && (depth > 0 || setsFolder(given)) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;
   const rough = once(() => roughCommands(text));
+  if (givesName(text)) return "many";
   const brings = mayBring(text);
   if (brings && (copiesDeleter(text, rough()) || movesAway(text, rough()))) return "many";
   const scope: Scope = { depth, believed: leastOf(outer, brings ? believedIn(text, rough()) : believedByWords(text)), steps };
+  if (setsDeletion(text, scope)) return "many";
   const read = readShell(text);
   if (read.kind === "plain") {
     const commands = read.commands.map(({ words }) => words);
@@ -60,7 +65,9 @@ function deletionIn(given: string, { depth, believed: outer, isCode = false, ste
   }
   // Two readings: one goes by the text alone, the other by what a shell makes of it.
   if (isMany(rough(), scope)) return "many";
-  const { commands, inputs } = readCommands(text);
+  const { isCertain, commands, inputs } = readCommands(text);
+  if (!isCode && ((!isCertain && rough().some(([program]) => isMade(program) && program !== "$")) || commands.some(makesMode)))
+    return "many";
   const named = commands.map(({ words }) => words);
   if ((!isCode && commands.some(isUnknown)) || isMany(named, scope) || runsInput({ text, commands: named, inputs }, scope)) return "many";
   // A shell gets a text that variables of this one have a part in.
@@ -82,6 +89,7 @@ function isMany(commands: Commands, scope: Scope): boolean {
 
 const TMPDIR = /\$TMPDIR\b|\$\{TMPDIR\}/g;
 const SETS_TMPDIR = /(?<!\$|\$\{)TMPDIR/;
+const setsFolder = (text: string): boolean => SETS_TMPDIR.test(withoutQuotes(text)) || mayNameAny(text);
 
 /** Whether one command deletes many files, or may. */
 export function deletesMany(words: readonly string[]): boolean {
@@ -93,11 +101,12 @@ function partsOf([program = "", ...rest]: readonly string[], scope: Scope): read
   const words = [...asGit(program), ...rest];
   const name = nameOf(words[0]);
   const count = (from: readonly string[]): number | "many" => countOf(from, scope.believed);
-  if (copiesByPath(words)) return ["many"];
-  if (!runsAnother(words) && !MORE_RUNNERS.has(name)) return [count(words)];
+  const runs = runsAnother(words) || MORE_RUNNERS.has(name);
+  if (copiesByPath(words, runs)) return ["many"];
+  if (!runs) return [count(words)];
   const deleters = words.filter(namesDeleter).length;
   if (scope.steps.takesTooLong(4 + words.length + (words.length * deleters) / 16)) return ["many"];
-  if (words.length > MAX_WORDS || runsUnknown(words) || runsItsInput(words)) return ["many"];
+  if (words.length > MAX_WORDS || runsUnknown(words) || runsItsInput(words, textsForShell)) return ["many"];
   const ofSed = runBySed(words);
   if (ofSed === "unknown" || ofSed.some((text) => deletionIn(text, { ...scope, depth: scope.depth + 1 }) === "many")) return ["many"];
   // The other command is one of the words, or begins at one of them.
@@ -109,10 +118,12 @@ function partsOf([program = "", ...rest]: readonly string[], scope: Scope): read
 }
 /** Give a text in their arguments to a shell. */
 const TAKES_SHELL: ReadonlySet<string> = new Set(
-  "eval trap mapfile readarray watch su script flock parallel ssh hyperfine entr git busybox tmux screen at".split(" "),
+  "eval trap compgen complete mapfile readarray watch su script flock parallel ssh hyperfine entr git busybox tmux screen at".split(" "),
 );
 /** Take commands in their arguments, beside those that always do (wrappers.ts). */
-const MORE_RUNNERS: ReadonlySet<string> = new Set("eval alias trap mapfile readarray hash abbr shx bfs git-bisect . source".split(" "));
+const MORE_RUNNERS: ReadonlySet<string> = new Set(
+  "eval alias trap mapfile readarray hash abbr shx bfs git-bisect . source compgen complete".split(" "),
+);
 /** Of git: what follows is run by a shell, or in other folders. */
 const RUN_BY_GIT = /\s(?:foreach|bisect|rebase|filter-branch|difftool|mergetool|for-each-repo|config|hook|-c\S*|--config\S*)\s/;
 
@@ -139,14 +150,6 @@ const aliasesOf = (args: readonly string[]): readonly string[] =>
     return [value.startsWith("!") ? value.slice(1) : `git ${value} ${args.slice(at + 2).join(" ")}`];
   });
 
-const isShell = (program = ""): boolean => SHELLS.has(nameOf(program)) || program === "." || program === "source";
-/** Run the command that follows their own options. */
-const PREFIXES: ReadonlySet<string> = new Set(
-  (
-    "env busybox toybox command exec builtin nohup nice ionice setsid stdbuf timeout sudo doas xargs watch chronic time strace caffeinate eatmydata " +
-    "setarch linux32 linux64 x86_64 i386 i486 i586 i686 uname26 uclampset systemd-inhibit chrt taskset prlimit choom numactl fakeroot unshare setpriv"
-  ).split(" "),
-);
 /** What the scripts of sed run: any argument may be one. */
 function runBySed(words: readonly string[]): readonly string[] | "unknown" {
   const at = words.findIndex((word) => /^g?sed$/.test(nameOf(word)));
@@ -154,44 +157,27 @@ function runBySed(words: readonly string[]): readonly string[] | "unknown" {
   const found = words.slice(at + 1).map((arg) => commandsOfSed(arg.replace(/^-[A-Za-z]*?e|^--e[a-z]*=/, "")));
   return found.includes("unknown") ? "unknown" : found.flat();
 }
-/** Of awk: lines of its input are commands. */
-const RUNS_LINES = /system\s*\(\s*[^"\s)]|\|\s*"[^"]*\bsh\b/;
+/** Of awk: lines of its input are commands, or texts that it joins. */
+const RUNS_LINES =
+  /system\s*\(\s*(?:[^"\s)]|"(?:[^"\\]|\\.)*"\s*[^)\s])|\|\s*"[^"]*\bsh\b|\|\s*\(?\s*"(?:[^"\\]|\\.)*"\s*"|"\s*"[^|"]*"\s*\)?\s*\|\s*getline/;
 /** Whether what a command runs is made by the shell: `sh -c "$X"`, `env $X`, `find -exec $X`. */
 function runsUnknown(words: readonly string[]): boolean {
   const [program = "", ...args] = words;
   const name = nameOf(program);
-  const isMade = (word = ""): boolean => /^(?:[$`]|<\(|\{\}$)/.test(word) && !/^\$\{?(?:HOME|PWD)\}?\//.test(word);
-  if (name === "eval" || name === "trap") return args.some((arg) => isMade(arg));
+  const isBegun = (word = ""): boolean => /^(?:[$`]|<\(|\{\}$)/.test(word) && !/^\$\{?(?:HOME|PWD)\}?\//.test(word);
+  if (name === "eval" || name === "trap") return args.some((arg) => isBegun(arg));
   if (name === "git") return args.some((arg) => arg.startsWith("--config-env"));
   if (/^[gmn]?awk$/.test(name)) return args.some((arg) => RUNS_LINES.test(arg));
+  // Its library of commands has one that deletes.
+  if (name === "ruby") return args.some((arg) => /^(?:-e)?\s*rm$/.test(arg)) && args.some((arg) => /^-r?un$/.test(arg) || arg === "un");
   const isOfShell = words.some((word) => isShell(word));
-  if (isOfShell && args.some((arg, at) => arg.startsWith("<(") || (/^-[a-z]*c$/.test(arg) && isMade(args[at + 1] ?? "{}")))) return true;
-  if (args.some((arg, at) => /^-(?:exec|execdir|ok|okdir)$/.test(arg) && isMade(args[at + 1]) && args[at + 1] !== "{}")) return true;
-  if (!PREFIXES.has(name)) return false;
-  const operands = args.filter((arg) => !/^-|=|^\d|^\{\}$/.test(arg));
-  // The first may be the value of an option, or the time of timeout.
-  const [first, second] = operands;
-  if (name === "timeout" && !args.some((arg) => /^\d/.test(arg))) return isMade(second);
-  return isMade(first) || (args[0]?.startsWith("-") === true && isMade(second));
-}
-
-/** Options of xargs that take the next word. */
-const XARGS_VALUE = /^-[aEILnPsdJRS]$/;
-/** Whether words of its input become a command, or a part of one: `xargs sh`, `xargs -I{} sh -c "{}"`. */
-function runsItsInput(words: readonly string[]): boolean {
-  if (nameOf(words[0]) !== "xargs") return false;
-  let at = 1;
-  let place: string | undefined;
-  for (; words[at]?.startsWith("-") === true; at++) {
-    const option = words[at] ?? "";
-    const [, given] = /^(?:-[Ii]|--replace=?)(.*)$/s.exec(option) ?? [];
-    if (given !== undefined) place = given || (option === "-I" ? words[at + 1] : "{}");
-    if (XARGS_VALUE.test(option)) at++;
-  }
-  const command = words.slice(at);
-  const last = command.at(-1);
-  if (last !== undefined && (isShell(last) || runsAnother([last]) || (command.length === 1 && namesDeleter(last)))) return true;
-  return place !== undefined && textsForShell(command).some((text) => text.includes(place));
+  if (isOfShell && args.some((arg, at) => arg.startsWith("<(") || (/^-[a-z]*c$/.test(arg) && isBegun(args[at + 1] ?? "{}")))) return true;
+  const isFd = name === "fd" || name === "fdfind";
+  const runs = args.some((arg, at) => {
+    if (!(isFd ? /^-[xX]$|^--exec/ : /^-(?:exec|execdir|ok|okdir)$/).test(arg) || args[at + 1] === "{}") return false;
+    return isMade(args[at + 1]) || runsMade(args.slice(at + 1));
+  });
+  return runs || runsMade(words);
 }
 
 /** Whether a program gets commands as its input, and they delete many files or are not in the text. */
@@ -210,7 +196,7 @@ function runsInput(
   if (text.includes("<(") && /(?:^|[\s;&|(])(?:\.|source|[\w./-]*sh)\s+(?:-\w+\s+){0,9}<\(/.test(text)) return true;
   if (SETS_COMMAND.test(text) && mentionsDeletion([text], { believed: "none", steps })) return true;
   if (!/[|<>]/.test(text)) return false;
-  const isShown = commands.every(([program = ""]) => SHOWN.has(nameOf(program)) || isShell(program)) && !/\\[0-7xu]|\$/.test(text);
+  const isShown = commands.every((words) => isPrinted(words) || isShell(words[0])) && !EXPANDED.test(text);
   if (isFed && !isShown && (inputs.length === 0 || isPiped())) return true;
   const takes = commands.some(
     (words) => isShell(words[0]) || /^\.{1,2}\//.test(words[0] ?? "") || (runsAnother(words) && !NO_INPUT.has(nameOf(words[0]))),
@@ -225,6 +211,9 @@ const NO_INPUT: ReadonlySet<string> = new Set(
     " ",
   ),
 );
+/** Of a text that a command prints: it is another one then. */
+const EXPANDED = /\\[0-7xu]|[${*?[~%]/;
+const isPrinted = (words: readonly string[]): boolean => SHOWN.has(nameOf(words[0])) && !(words[0] === "printf" && words.length > 2);
 /** Print what their arguments say. */
 const SHOWN: ReadonlySet<string> = new Set(["echo", "printf", "cat", "cd", "set", "true"]);
 

@@ -1,11 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { MAX_DELETED } from "./deleters.ts";
+import { all, each, files } from "./deletion-cases.ts";
 import { deletesMany, deletionOf } from "./deletions.ts";
-
-const all = (texts: readonly string[]): Record<string, string> => Object.fromEntries(texts.map((text) => [text, deletionOf(text)]));
-const each = (texts: readonly string[], said: string): Record<string, string> => Object.fromEntries(texts.map((text) => [text, said]));
-const files = (count: number): string => Array.from({ length: count }, (_, index) => `f${index}`).join(" ");
 
 describe("[PO13] what a command deletes, as far as its words tell", () => {
   it("many: folders, globs, variables, lists from elsewhere, more than 50 names", () => {

@@ -7,6 +7,35 @@ import { withoutQuotes } from "./quotes.ts";
 /** Words by which a shell sets a variable, changes what a name means, or reads another text. */
 const SETTERS =
   /(?:^|[\s;&|(`{!])(?:eval|source|\.|read|declare|typeset|local|readonly|export|let|mapfile|readarray|getopts|printf|unset|set|env|alias|hash|enable|builtin|command|coproc|select|wait|for|function|exec|vared|print|integer|float|nameref|sysread|strftime|zparseopts|private|repeat)(?=[\s;&|)`<>]|$)|\(\)|\(\(|\$\{![^}]|\b(?:PATH|IFS|BASH_ENV)\b/;
+/** Calculations, in which a value may be an assignment: a substring, a comparison of numbers, `$[`, a subscript. */
+const CALCULATES = /\$\{\w{1,60}:(?![-=?+])[^}\n]{0,300}\$|\$\[|\w\[[^\]\s]{0,300}\$/;
+const COMPARES = /\[\[[^\n]{0,300}\s-(?:eq|ne|lt|le|gt|ge)\s/;
+/** Those are numbers. */
+const COUNTS = /\$(?:[#?]|\{#\w{0,40}(?:\[@\])?\})\s{1,9}-(?:eq|ne|lt|le|gt|ge)\s{1,9}\d/g;
+const mayCalculate = (text: string): boolean =>
+  (text.includes("[") || text.includes("${")) && (CALCULATES.test(text) || COMPARES.test(text.replaceAll(COUNTS, "")));
+/** Commands that set the variables that their words name. */
+const NAMES: ReadonlySet<string> = new Set(
+  "declare typeset local readonly export let read mapfile readarray getopts unset set env coproc select wait for vared print integer float nameref sysread zparseopts private".split(
+    " ",
+  ),
+);
+/** Whether a text may set a variable whose name it does not show: the name has an expansion. */
+export function mayNameAny(text: string): boolean {
+  if (mayCalculate(text) || /\(\([^)]{0,300}\$|\$\{!/.test(text)) return true;
+  let isSetter = false;
+  let isPrint = false;
+  for (const word of withoutQuotes(text).split(/(?<=[\s;&|()`])/)) {
+    const bare = word.replace(/[\s;&|()`]$/, "");
+    // It sets a variable with an option only.
+    if (isPrint && bare !== "") isSetter = /^[-${]/.test(bare);
+    if (isSetter && /^[^=]*[$`*?[{]/.test(bare)) return true;
+    if (bare !== "") isPrint = bare === "printf";
+    if (NAMES.has(bare)) isSetter = true;
+    if (/[;&|()\n]$/.test(word)) isSetter = isPrint = false;
+  }
+  return false;
+}
 /** Spellings that this reading does not undo. */
 const SPELT = /\$'|\\\n/;
 /** What stands before the folder is made: nothing that may skip it. */
@@ -30,6 +59,7 @@ const withoutTraps = (text: string): string =>
 /** The text with the values of the variables that it shows. */
 export function withKnownNames(text: string): string {
   if (text.length > MAX_TEXT || !(text.includes("$") || text.includes("trap"))) return text;
+  if (mayCalculate(text)) return withoutTraps(text);
   return withoutTraps(withValues(withoutSetNames(withMadeFirst(text))));
 }
 /** A trap that is set before the folder or file is made runs at the end, as one that is set after it. */

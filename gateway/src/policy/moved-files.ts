@@ -10,12 +10,32 @@ import { withoutQuotes } from "./quotes.ts";
 
 /** Folders that end with the command in a sandbox: what is moved there is gone. */
 const MEMORY = /(?<![\w./-])\/(?:dev\/shm|(?:var\/)?run|var\/tmp)(?![\w-])/;
+/** The path of one, or of one that may be. A process has a link to the root folder in /proc. */
+const TO_MEMORY = /^(?:\/|(?:\.\.\/)+)(?:dev|run|proc|var\/(?:run|tmp))(?:\/|$)/;
+const ROOT = String.raw`\/(?:(?:dev|run|proc|var\/run)(?![\w-])|\.{0,2}(?=[\s;&|)]|$))`;
+/** Parts of a path that lead nowhere. */
+const NOWHERE = /\/[./]*\//g;
+const GOES_TO_MEMORY = new RegExp(String.raw`(?:\b(?:cd|pushd|chdir)\s+(?:-[A-Za-z-]{1,20}\s+){0,9}|\s-C\s*|--chdir[= ]\s*)${ROOT}`);
+/** A variable that the text sets to a folder of the system. */
+const SET_TO_SYSTEM = /\b([A-Za-z_]\w{0,40})=["']?\/(?!home\b|Users\b|(?:private\/)?tmp\b|opt\b|workspace\b)/g;
+/** Whether a move ends in such a folder. */
+function isGone(moves: readonly Move[], text: string): boolean {
+  const isThere = GOES_TO_MEMORY.test(text.replaceAll(NOWHERE, "/"));
+  const systems = text.includes("=") ? new Set([...text.matchAll(SET_TO_SYSTEM)].map(([, name = ""]) => name)) : new Set<string>();
+  return moves.some(({ operands }) => {
+    const target = operands.at(-1) ?? "";
+    const to = normalPath(target);
+    const name = /^\$\{?(\w+)/.exec(target)?.[1];
+    if (name !== undefined && systems.has(name)) return true;
+    return TO_MEMORY.test(to) || (isThere && !to.startsWith("/"));
+  });
+}
 /** Whether a command moves something there, or from elsewhere into a temporary folder: a later deletion there is not asked about. */
 export function movesAway(text: string, rough: Commands): boolean {
   const plain = withoutQuotes(text);
   const moves = rough.flatMap(movedBy);
   if (moves.length === 0) return false;
-  if (MEMORY.test(plain)) return true;
+  if (MEMORY.test(plain) || isGone(moves, plain)) return true;
   if (movesOneFile(text)) return false;
   if (!MAY_NAME_TEMPORARY.test(plain.replaceAll(OUTPUT, " "))) return false;
   const home = /\bHOME=/.test(plain) ? "$HOME" : "/~";
@@ -64,6 +84,8 @@ const STARTS_IN_TEMPORARY = new RegExp(String.raw`(?:-C|--chdir[= ])\s*${FOLDER}
 interface Move {
   /** The target last. */
   readonly operands: readonly string[];
+  /** The target is an option. */
+  readonly hasTarget: boolean;
   /** What stands before the program: `env -C /tmp`. */
   readonly before: string;
 }
@@ -80,7 +102,8 @@ function movedBy(words: readonly string[]): readonly Move[] {
   }
   // The end of `find -exec mv {} folder +`.
   if (operands.at(-1) === "+") operands.pop();
-  return [{ operands: target === undefined ? operands : [...operands, target], before: words.slice(0, at).join(" ") }];
+  const hasTarget = target !== undefined;
+  return [{ operands: hasTarget ? [...operands, target ?? ""] : operands, hasTarget, before: words.slice(0, at).join(" ") }];
 }
 
 /** Programs after which a path in a temporary folder may lead out of it. */
@@ -104,12 +127,9 @@ export function believedIn(text: string, rough: Commands): Believed {
 /** Whether a command may move what is elsewhere into a temporary folder in a way that `movesAway` does not follow. */
 function mayDeleteMoved(text: string, rough: Commands): boolean {
   const goesElsewhere = /\b(?:cd|pushd)\s/.test(text);
-  return rough.some((words) => {
-    const at = words.findIndex((word) => /^g?mv$/.test(nameOf(word)));
-    const operands = at === -1 ? [] : words.slice(at + 1).filter((word) => !word.startsWith("-"));
+  return rough.flatMap(movedBy).some(({ operands, hasTarget }) => {
     const fromElsewhere = !operands.slice(0, -1).every((word) => isTemporary(word, "all"));
-    const isOption = words.some((word) => /^-[A-Za-z]*t|^--t/.test(word));
-    return at !== -1 && (isOption || (fromElsewhere && (goesElsewhere || /^[.$~]/.test(operands.at(-1) ?? ""))));
+    return hasTarget || (fromElsewhere && (goesElsewhere || /^[.$~]/.test(operands.at(-1) ?? "")));
   });
 }
 export const leastOf = (one: Believed, other: Believed): Believed =>

@@ -7,7 +7,7 @@ export const SHELLS: ReadonlySet<string> = words("sh bash rbash dash ash zsh ksh
 const ALWAYS: ReadonlySet<string> = words(
   `${[...SHELLS].join(" ")} ` +
     // Programs that are many programs.
-    "busybox toybox exe " +
+    "busybox toybox coreutils exe " +
     // Other users, other rights.
     "sudo sudoedit doas su runuser run0 pkexec gosu setpriv capsh runcon sg newgrp chroot unshare nsenter setarch linux32 linux64 uname26 x86_64 i386 " +
     "i486 i586 i686 ppc ppc32 ppc64 s390 s390x sparc sparc32 sparc64 mips mips32 mips64 parisc arm aarch64 arch firejail bwrap nsjail aa-exec sandbox-exec " +
