@@ -177,7 +177,8 @@ fn overlaid(paths: &[PathBuf], mounts: &[Mount]) -> Vec<PathBuf> {
     let known: HashSet<&Path> = paths.iter().map(PathBuf::as_path).collect();
     let above: HashSet<&Path> = paths.iter().flat_map(|path| path.ancestors()).collect();
     let mut found = Vec::new();
-    for mount in mounts {
+    // The layers of the root itself were named before it was there.
+    for mount in mounts.iter().filter(|mount| mount.point != Path::new("/")) {
         for layer in &mount.layers {
             if above.contains(layer.as_path()) || layer.ancestors().any(|folder| known.contains(folder)) {
                 found.extend(paths.iter().filter_map(|path| mount.through(layer, path)));
@@ -292,6 +293,10 @@ mod tests {
         assert_eq!(other("/", "rw,lowerdir=/home/u/.ssh/keys"), ["/o"]);
         assert_eq!(other("/", "rw,lowerdir=/a\\134:/home/u"), Vec::<String>::new());
         assert_eq!(other("/", "rw,lowerdir=home/u:/var/lib/x"), Vec::<String>::new());
+        assert_eq!(
+            found("2 1 0:50 / / rw - overlay overlay rw,lowerdir=/home/u/.ssh/x\n"),
+            Vec::<String>::new()
+        );
         let none = "2 1 0:50 / /o rw - ext4 /dev/y rw,lowerdir=/home/u\n";
         assert_eq!(found(none), Vec::<String>::new());
         let twice = "2 1 0:50 / /o rw - overlay overlay rw,lowerdir=/home\n3 1 0:51 / /p rw - overlay overlay rw,lowerdir=/o/u\n";
