@@ -345,10 +345,9 @@ fn settings(projects: &[PathBuf], look: &Bounded, sockets: &mut BTreeSet<PathBuf
         let entries = look.list(folder, FEW);
         sockets.extend(sockets_in(folder, &entries));
         // Some disks take other letters for the same name, so it is looked at once more where it counts.
+        let is_closed = entries.is_empty() && !look.is_listed(folder);
         let is_there = |name: &str| {
-            entries.is_empty()
-                || entries.len() == FEW
-                || entries.iter().any(|(entry, _)| entry.eq_ignore_ascii_case(name))
+            is_closed || entries.len() == FEW || entries.iter().any(|(entry, _)| entry.eq_ignore_ascii_case(name))
         };
         let names = NAMES.iter().filter(|name| is_there(name));
         let paths = names.map(|name| folder.join(name));
