@@ -94,6 +94,10 @@ impl Look for Bounded<'_> {
         Ok(entries)
     }
 
+    fn is_listed(&self, dir: &Path) -> bool {
+        self.pay(1, dir) && self.look.is_listed(dir)
+    }
+
     fn try_text(&self, path: &Path) -> Result<Option<Vec<u8>>, Unseen> {
         let text = || self.seen(self.look.try_text(path), path);
         let text = self.pay(1, path).then(text).flatten();

@@ -84,7 +84,7 @@ impl Canary {
 
 /// What the canaries try it on. All of it was made for them, except the credentials, of which nothing is kept.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Lab {
+pub(crate) struct CanaryTargets {
     pub(crate) workspace: PathBuf,
     /// A folder outside the workspace with a file `file`, a socket `socket` and a datagram socket `dgram`.
     pub(crate) outside: PathBuf,
@@ -102,7 +102,7 @@ pub(crate) struct Lab {
 
 /// What the canaries found.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Flown {
+pub(crate) struct CanaryResults {
     /// Those that got through.
     pub(crate) open: Vec<Canary>,
     /// What a command must be able to do and could not.
@@ -120,17 +120,20 @@ const SHELL_FILES: [&str; 7] = [
 ];
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The `main` of the program; `args`: a [`Lab`] as JSON. Prints a [`Flown`].
+/// The `main` of the program; `args`: a [`CanaryTargets`] as JSON. Prints a [`CanaryResults`].
 pub fn canary_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let lab = args.into_iter().next().and_then(|text| text.into_string().ok());
-    let Some(lab) = lab.and_then(|text| serde_json::from_str::<Lab>(&text).ok()) else {
+    let targets = args.into_iter().next().and_then(|text| text.into_string().ok());
+    let Some(targets) = targets.and_then(|text| serde_json::from_str::<CanaryTargets>(&text).ok()) else {
         return ExitCode::from(2);
     };
-    let flown = Flown {
-        broken: lab.broken(),
-        open: Canary::ALL.into_iter().filter(|canary| lab.is_open(*canary)).collect(),
+    let results = CanaryResults {
+        broken: targets.broken(),
+        open: Canary::ALL
+            .into_iter()
+            .filter(|canary| targets.is_open(*canary))
+            .collect(),
     };
-    let text = serde_json::to_string(&flown).unwrap_or_default();
+    let text = serde_json::to_string(&results).unwrap_or_default();
     if std::io::stdout().write_all(text.as_bytes()).is_ok() {
         ExitCode::SUCCESS
     } else {
@@ -138,7 +141,7 @@ pub fn canary_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-impl Lab {
+impl CanaryTargets {
     /// Ordinary work that the sandbox must not stop.
     fn broken(&self) -> Vec<String> {
         let mut broken = Vec::new();

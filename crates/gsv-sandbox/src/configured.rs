@@ -1,4 +1,4 @@
-//! What the configuration of a repository makes git run, or read as configuration, and where that is on the disk. PURE: the file system is
+//! What the configuration of a repository, or of the user, makes git run, or read as configuration, and where that is on the disk. PURE: the file system is
 //! asked through [`Look`].
 
 use std::path::{Component, Path, PathBuf};
@@ -11,6 +11,10 @@ use crate::look::{Kind, Look as _};
 const INCLUDED: usize = 100;
 /// Worktrees of a repository, and entries of a folder of hooks, at most.
 const ENTRIES: usize = 5_000;
+
+/// Configurations of git in a home, and of the system.
+const OF_USER: [&str; 2] = [".gitconfig", ".config/git/config"];
+const OF_SYSTEM: &str = "/etc/gitconfig";
 
 /// Something that a configuration names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,69 +39,112 @@ impl Target {
 
 /// `git`: the directory of the repository. `trees`: folders with a file `.git` that names it. `homes`: of the user.
 pub(crate) fn targets(git: &Path, trees: &[PathBuf], homes: &[PathBuf], look: &Bounded) -> Vec<Target> {
-    let mut files: Vec<PathBuf> = ["config", "config.worktree"].map(|name| git.join(name)).into();
+    let files = ["config", "config.worktree"].map(|name| git.join(name));
+    let (mut targets, names) = read(files.into(), homes, look);
+    let bases = bases_of(git, &names, trees, look);
+    for name in &names {
+        for path in name.paths(homes) {
+            for base in &bases {
+                let found = name.targets(&base.join(&path), look);
+                // A folder around the repository would end all work in it.
+                let is_around = |target: &Target| matches!(target, Target::There(real) if git.starts_with(real));
+                if !found.iter().any(is_around) {
+                    targets.extend(found);
+                }
+            }
+        }
+    }
+    targets
+}
+
+/// What the configurations of the user (and `/etc/gitconfig`) name by an absolute path or by `~/`. A relative path may mean any folder.
+pub(crate) fn targets_of_user(homes: &[PathBuf], look: &Bounded) -> Vec<Target> {
+    let of_home = |home: &PathBuf| OF_USER.map(|name| home.join(name));
+    let mut files: Vec<PathBuf> = homes.iter().flat_map(of_home).collect();
+    files.push(OF_SYSTEM.into());
+    let (mut targets, names) = read(files, homes, look);
+    for name in &names {
+        let paths = name.paths(homes).into_iter().filter(|path| path.is_absolute());
+        targets.extend(paths.flat_map(|path| name.targets(&path, look)));
+    }
+    targets
+}
+
+/// The files that configurations include, and all other names in these configurations.
+fn read(files: Vec<PathBuf>, homes: &[PathBuf], look: &Bounded) -> (Vec<Target>, Vec<Named>) {
     let own = files.len();
+    let mut files = files;
     let mut targets = Vec::new();
     let mut names: Vec<Named> = Vec::new();
     let mut at = 0;
     while let Some(file) = files.get(at).cloned() {
         at += 1;
-        let beside = file.parent().unwrap_or(git);
-        let names_of = look.text(&file).map(|text| {
-            let found = named(&text);
-            if found.is_none() {
-                look.fail(format!("{} names more than {VALUES} paths", file.display()));
-            }
-            found.unwrap_or_default()
-        });
-        for name in names_of.unwrap_or_default() {
-            match name {
-                Named::Include(path) => {
-                    for file in expanded(&path, homes) {
-                        let target = resolved(&beside.join(file), false, look);
-                        // A link is read as the file that it leads to, as git does.
-                        if let Target::There(real) = &target {
-                            files.push(real.clone());
-                        }
-                        if files.len() > own + INCLUDED {
-                            look.fail(format!(
-                                "{} includes more than {INCLUDED} files",
-                                git.join("config").display()
-                            ));
-                            return targets;
-                        }
-                        targets.push(target);
-                    }
-                }
-                name => names.push(name),
-            }
-        }
-    }
-    let bases = bases_of(git, &names, trees, look);
-    for name in &names {
-        let (Named::Hooks(path) | Named::Word(path)) = name else {
+        // A link is read as the file that it leads to, as git does.
+        let Some(real) = look.real(&file) else { continue };
+        let Some(text) = look.text(&real) else { continue };
+        let Some(found) = named(&text) else {
+            look.fail(format!("{} names more than {VALUES} paths", file.display()));
             continue;
         };
-        let is_folder = matches!(name, Named::Hooks(_));
-        for path in expanded(path, homes) {
-            for base in &bases {
-                let target = resolved(&base.join(&path), is_folder, look);
-                let counts = match &target {
-                    // A folder around the repository would end all work in it.
-                    Target::There(real) if is_folder => !git.starts_with(real),
-                    // A folder may be named for another reason: it is the address of a repository.
-                    Target::There(real) => look.kind(real) == Some(Kind::File),
-                    // One word may mean anything.
-                    Target::Missing { .. } => is_folder || path.components().count() > 1,
-                };
-                if let (true, true, Target::There(real)) = (counts, is_folder, &target) {
-                    targets.extend(linked_hooks(real, look));
+        let mut beside: Vec<&Path> = [&file, &real].into_iter().filter_map(|file| file.parent()).collect();
+        beside.dedup();
+        for name in found {
+            let Named::Include(path) = name else {
+                names.push(name);
+                continue;
+            };
+            for path in expanded(&path, homes) {
+                for folder in &beside {
+                    let included = folder.join(&path);
+                    let target = resolved(&included, false, look);
+                    if matches!(target, Target::There(_)) && !files.contains(&included) {
+                        files.push(included);
+                    }
+                    targets.push(target);
                 }
-                targets.extend(counts.then_some(target));
+            }
+            if files.len() > own + INCLUDED {
+                look.fail(format!("{} includes more than {INCLUDED} files", file.display()));
+                return (targets, names);
             }
         }
     }
-    targets
+    (targets, names)
+}
+
+impl Named {
+    /// The paths that it may mean, relative to the files of a repository.
+    fn paths(&self, homes: &[PathBuf]) -> Vec<PathBuf> {
+        match self {
+            Self::Hooks(path) | Self::Word(path) => expanded(path, homes),
+            Self::Below(folder, word) => {
+                let folders = expanded(folder, homes).into_iter();
+                folders.map(|folder| folder.join(word)).collect()
+            }
+            Self::Include(_) | Self::WorkTree(_) => Vec::new(),
+        }
+    }
+
+    /// What git runs when this name means `path`.
+    fn targets(&self, path: &Path, look: &Bounded) -> Vec<Target> {
+        let is_folder = matches!(self, Self::Hooks(_));
+        let target = resolved(path, is_folder, look);
+        let has_folder = |word: &str| Path::new(word).components().count() > 1;
+        let counts = match (&target, self) {
+            (_, Self::Hooks(_)) => true,
+            // A folder may be named for another reason: it is the address of a repository.
+            (Target::There(real), _) => look.kind(real) == Some(Kind::File),
+            // One word may mean anything.
+            (Target::Missing { .. }, Self::Word(word) | Self::Below(_, word)) => has_folder(word),
+            (Target::Missing { .. }, _) => false,
+        };
+        let mut targets = Vec::new();
+        if let (true, Target::There(real)) = (is_folder, &target) {
+            targets.extend(linked_hooks(real, look));
+        }
+        targets.extend(counts.then_some(target));
+        targets
+    }
 }
 
 /// What the links in a folder of hooks lead to: git runs it as the hook.
@@ -127,7 +174,7 @@ fn expanded(path: &str, homes: &[PathBuf]) -> Vec<PathBuf> {
     of_user.map(|home| home.join(rest)).collect()
 }
 
-fn resolved(path: &Path, is_folder: bool, look: &Bounded) -> Target {
+pub(crate) fn resolved(path: &Path, is_folder: bool, look: &Bounded) -> Target {
     if let Some(real) = look.real(path) {
         return Target::There(real);
     }
@@ -291,6 +338,26 @@ mod tests {
         for path in ["/ws/tools/other", "/ws/deep/tools/x", "/ws/sub/README", "/ws/up/x"] {
             assert!(!runs(path), "{path}");
         }
+    }
+
+    #[test]
+    fn sb5_a_script_that_the_shell_of_an_alias_locates_is_protected() {
+        let disk = Fake::default()
+            .file(
+                "/ws/al/.git/config",
+                "[alias]\n cdd = !cd tools && ./cdd.sh\n top = \"!$(git rev-parse --show-toplevel)/tools/top.sh\"\n \
+             ver = \"!sh \\\"${GIT_PREFIX:-.}/tools/ver.sh\\\"\"\n",
+            )
+            .file("/ws/al/tools/cdd.sh", "")
+            .file("/ws/al/tools/top.sh", "")
+            .file("/ws/al/tools/ver.sh", "")
+            .file("/ws/al/tools/other.sh", "");
+        let found = protected(&["/ws".into()], &[], &[], Path::new("/ws"), &disk).unwrap();
+        for name in ["cdd", "top", "ver"] {
+            let path = PathBuf::from(format!("/ws/al/tools/{name}.sh"));
+            assert!(found.read_only.contains(&path), "{name}: {:?}", found.read_only);
+        }
+        assert!(!found.read_only.contains(&"/ws/al/tools/other.sh".into()));
     }
 
     #[test]

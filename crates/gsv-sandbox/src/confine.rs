@@ -495,3 +495,46 @@ fn ended(text: &str) -> ExitCode {
     let _ = io::stderr().write_all(text.as_bytes());
     ExitCode::from(NOT_STARTED)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<OsString> {
+        text.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn sb21_a_read_only_command_has_no_proxy() {
+        let parses = |text: &str| Options::parse(&words(text)).is_some();
+        assert!(!parses("--read-only --proxy s -- x") && !parses("--proxy s --read-only -- x"));
+        assert!(parses("--read-only -- x") && parses("--proxy s -- x") && parses("-- x"));
+        let given = words("--proxy s --input 3 -- x --read-only -- y");
+        let options = Options::parse(&given).unwrap();
+        assert_eq!(options.proxy, Some(OsStr::new("s")));
+        assert_eq!(options.input, Some(OsStr::new("3")));
+        assert!(!options.read_only, "the words behind `--` are the command's");
+        assert_eq!(options.command, words("x --read-only -- y"));
+    }
+
+    #[test]
+    fn sb23_a_call_that_is_no_call_of_a_node_is_refused() {
+        let inside = |text: &str| Options::parse(&words(text)).is_some_and(|options| options.is_inside());
+        let outside = |text: &str| Options::parse(&words(text)).is_some_and(|options| options.is_outside());
+        for text in [
+            "x",
+            "--read-only",
+            "--proxy s",
+            "--proxy -- x",
+            "--gate i o -- x",
+            "--other -- x",
+        ] {
+            assert!(!inside(text) && !outside(text), "{text}");
+        }
+        for text in ["--gate i o n -- x", "--read-only -- x"] {
+            assert!(!inside(text) && outside(text), "{text}");
+        }
+        assert!(inside("--input 3 -- x") && !outside("--input 3 -- x"));
+        assert!(inside("--proxy 4 -- x") && outside("--proxy s -- x"));
+    }
+}

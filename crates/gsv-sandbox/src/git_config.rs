@@ -9,10 +9,14 @@ use std::str::Chars;
 pub(crate) const VALUES: usize = 2_000;
 /// Commands in the quotes of commands that are read.
 const NESTED: usize = 3;
+/// Folders that one command changes to, at most, and the length of a path or of a substitution.
+const FOLDERS: usize = 4;
+const LENGTH: usize = 512;
+const UNCLOSED: usize = 100;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Named {
-    /// `core.hooksPath`: a folder, relative to the files of the repository.
+    /// `core.hooksPath`: a folder, relative to the files of the repository. Also `init.templateDir`, whose hooks git copies.
     Hooks(String),
     /// `include.path`: a file, relative to the file that names it.
     Include(String),
@@ -20,6 +24,8 @@ pub(crate) enum Named {
     WorkTree(String),
     /// A word of a value that may be the path of a program or of its file.
     Word(String),
+    /// A folder that a command changes to, and a later word of the command.
+    Below(String, String),
 }
 
 /// Ends of keys whose values are commands. A file that they name may be written without a slash: `sh watch.sh`.
@@ -68,7 +74,7 @@ pub(crate) fn named(text: &[u8]) -> Option<Vec<Named>> {
 
 fn named_by(section: &str, key: &str, value: String) -> Vec<Named> {
     match (section, key) {
-        ("core", "hookspath") => vec![Named::Hooks(value)],
+        ("core", "hookspath") | ("init", "templatedir") => vec![Named::Hooks(value)],
         ("core", "worktree") => vec![Named::WorkTree(value)],
         ("include" | "includeif", "path") => vec![Named::Include(value)],
         // Names of branches, of which there may be thousands.
@@ -81,12 +87,105 @@ fn named_by(section: &str, key: &str, value: String) -> Vec<Named> {
             // The path of a program may have blanks, and other letters at which a value is split.
             let whole = value.trim_start_matches('!').trim_start();
             words.push(whole.to_owned());
-            words.extend(shell_words(whole, NESTED));
+            let mut below = Vec::new();
+            for command in [whole.to_owned(), without_substitutions(whole)] {
+                let found = shell_words(&command, NESTED);
+                below.extend(below_folders(&found));
+                words.extend(found);
+            }
             let mut seen = HashSet::new();
             words.retain(|word| !word.is_empty() && (is_command || word.contains('/')) && seen.insert(word.clone()));
-            words.into_iter().map(Named::Word).collect()
+            let words = words.into_iter().map(Named::Word);
+            let mut seen = HashSet::new();
+            below.retain(|named| is_command && seen.insert(named.clone()));
+            words.chain(below).collect()
         }
     }
+}
+
+/// Words behind `cd FOLDER` (or `pushd`, or the option `-C`) mean files in that folder. `words`: of a command, in their order.
+fn below_folders(words: &[String]) -> Vec<Named> {
+    let mut found = Vec::new();
+    let mut folders: Vec<String> = Vec::new();
+    let mut is_folder = false;
+    for word in words
+        .iter()
+        .filter(|word| !word.is_empty() && !word.starts_with('-') || *word == "-C")
+    {
+        let is_relative = !word.starts_with(['/', '~', '$']);
+        if ["cd", "pushd", "-C"].contains(&word.as_str()) {
+            is_folder = true;
+        } else if is_folder {
+            is_folder = false;
+            // It may be relative to the folder before it.
+            let before = folders.iter().filter(|folder| is_relative && folder.len() < LENGTH);
+            let inner: Vec<String> = before.map(|folder| format!("{folder}/{word}")).collect();
+            folders = [vec![word.clone()], inner, folders].concat();
+            folders.truncate(FOLDERS);
+        } else if is_relative && found.len() <= VALUES && !word.contains(char::is_whitespace) {
+            found.extend(folders.iter().map(|folder| Named::Below(folder.clone(), word.clone())));
+        }
+    }
+    found
+}
+
+/// The command with `.` in place of what the shell computes: `$(git rev-parse --show-toplevel)/x` is `./x`, which git starts in the files of
+/// the repository. `$HOME` is `~`.
+fn without_substitutions(command: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = command;
+    let mut unclosed = 0;
+    // Each one that is not closed is read up to `LENGTH`.
+    while let Some(at) = rest.find(['$', '`']).filter(|_| unclosed < UNCLOSED) {
+        let (before, from) = rest.split_at(at);
+        plain.push_str(before);
+        let (computed, after) = from.split_at(substitution(from));
+        unclosed += usize::from(computed.len() == 1);
+        let name = computed.trim_start_matches(['$', '{']);
+        let is_name = |known: &str| {
+            let after = name.strip_prefix(known);
+            after
+                .is_some_and(|after| !after.starts_with(|letter: char| letter.is_ascii_alphanumeric() || letter == '_'))
+        };
+        // `GIT_PREFIX` ends with a slash.
+        let has_slash = is_name("GIT_PREFIX") && !after.starts_with(['/', '"', ' ']) && !after.is_empty();
+        plain.push_str(match () {
+            () if is_name("HOME") => "~",
+            () if has_slash => "./",
+            () => ".",
+        });
+        rest = after;
+    }
+    plain.push_str(rest);
+    plain
+}
+
+/// The length of the `$NAME`, `${...}`, `$(...)` or `` `...` `` at the beginning of the text.
+fn substitution(text: &str) -> usize {
+    let inner = text.get(1..).unwrap_or_default();
+    let (open, close) = match (text.chars().next(), inner.chars().next()) {
+        (Some('`'), _) => return inner.find('`').map_or(1, |end| end + 2),
+        (_, Some('(')) => ('(', ')'),
+        (_, Some('{')) => ('{', '}'),
+        (_, Some(letter)) if letter.is_ascii_alphabetic() || letter == '_' => {
+            let end = inner.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+            return 1 + end.unwrap_or(inner.len());
+        }
+        (_, Some(letter)) if letter.is_ascii_digit() || "@*#?!-".contains(letter) => return 2,
+        _ => return 1,
+    };
+    let mut depth = 0;
+    for (at, letter) in inner.char_indices().take(LENGTH) {
+        if letter == open {
+            depth += 1;
+        } else if letter == close {
+            depth -= 1;
+            if depth == 0 {
+                return at + 2;
+            }
+        }
+    }
+    1
 }
 
 /// The words of a command as a shell reads them: a blank in quotes, or behind a backslash, belongs to its word. Also each part in quotes, the
@@ -263,6 +362,55 @@ mod tests {
             );
         }
         assert_eq!(words("sh \\\\"), ["sh", "\\", "sh \\"]);
+    }
+
+    #[test]
+    fn sb5_a_program_that_the_shell_locates_is_found() {
+        let found = |value: &str| named(format!("[alias]\n x = {value}\n").as_bytes()).unwrap();
+        let word = |text: &str| Named::Word(text.to_owned());
+        for (value, path) in [
+            (r#""!$(git rev-parse --show-toplevel)/tools/top.sh""#, "./tools/top.sh"),
+            (
+                r#""!\"$(git rev-parse --show-toplevel)/my tools/top.sh\"""#,
+                "./my tools/top.sh",
+            ),
+            (
+                r#""!\"$(git rev-parse --show-toplevel)\"/tools/top.sh""#,
+                "./tools/top.sh",
+            ),
+            ("!`git rev-parse --show-toplevel`/tools/top.sh", "./tools/top.sh"),
+            (r#""!sh \"${GIT_PREFIX:-.}/tools/ver.sh\"""#, "./tools/ver.sh"),
+            ("!sh ${GIT_PREFIX}tools/ver.sh", "./tools/ver.sh"),
+            ("!sh -c '$root/tools/x'", "./tools/x"),
+            ("!$HOME/bin/x", "~/bin/x"),
+            ("!${HOME}/bin/x", "~/bin/x"),
+            ("!$HOMES/bin/x", "./bin/x"),
+        ] {
+            assert!(found(value).contains(&word(path)), "{value}: {:?}", found(value));
+        }
+        for (value, folder, word) in [
+            ("!cd tools && ./cdd.sh", "tools", "./cdd.sh"),
+            (r#""!cd tools; sh cdd.sh""#, "tools", "cdd.sh"),
+            (r#""!sh -c 'cd tools && ./cdd.sh'""#, "tools", "./cdd.sh"),
+            ("!cd a && cd b && ./x", "a/b", "./x"),
+            (
+                r#""!cd \"$(git rev-parse --show-toplevel)/tools\" && ./x""#,
+                "./tools",
+                "./x",
+            ),
+            ("!make -C tools x", "tools", "x"),
+            ("!cd -P -- tools && ./x", "tools", "./x"),
+        ] {
+            let below = Named::Below(folder.to_owned(), word.to_owned());
+            assert!(found(value).contains(&below), "{value}: {:?}", found(value));
+        }
+        // A long text takes no long time.
+        for part in ["$(", "${", "`", "cd a ", "cd a x ", "$(x) "] {
+            let text = format!("[alias]\n x = !{}\n", part.repeat(200_000 / part.len()));
+            let start = std::time::Instant::now();
+            let _ = named(text.as_bytes());
+            assert!(start.elapsed() < std::time::Duration::from_secs(10), "{part}");
+        }
     }
 
     #[test]

@@ -34,6 +34,16 @@ const SECRETS: &[&str] = &[
     ".fetchmailrc",
     ".mbsyncrc",
     ".subversion/auth",
+    ".vnc/passwd",
+    ".config/tigervnc/passwd",
+    ".local/share/remmina",
+    ".config/remmina",
+    ".davfs2/secrets",
+    ".smbcredentials",
+    ".vault_pass",
+    ".vault_pass.txt",
+    ".config/keybase",
+    ".local/share/keybase",
     // Clouds, hosts and registries.
     ".aws",
     ".azure",
@@ -98,21 +108,47 @@ const SECRETS: &[&str] = &[
     ".config/syncthing",
     ".local/state/syncthing",
     ".config/chezmoi",
+    ".supabase/access-token",
+    ".config/pnpm/auth.ini",
+    ".config/pnpm/rc",
+    ".config/turborepo/config.json",
+    ".expo/state.json",
+    ".config/tea",
+    ".config/nextcloud",
+    ".config/Nextcloud",
     // Browsers and mail.
     ".mozilla",
     ".config/mozilla",
     ".thunderbird",
+    ".offlineimaprc",
+    ".config/offlineimap",
+    ".config/isyncrc",
+    ".config/msmtp",
+    ".config/himalaya",
+    ".config/aerc",
+    ".config/neomutt",
+    ".config/mutt",
+    ".mutt",
+    ".local/share/evolution",
     ".librewolf",
     ".config/librewolf",
     ".waterfox",
+    ".zen",
+    ".local/share/qutebrowser",
     ".config/Signal",
     ".config/Slack",
     ".config/discord",
+    ".config/Element",
+    ".config/weechat/sec.conf",
+    ".weechat/sec.conf",
+    ".irssi/config",
     ".local/share/TelegramDesktop",
     ".electrum",
     ".bitcoin",
     ".ethereum",
     ".config/solana",
+    ".monero",
+    ".config/monero-project",
     ".config/google-chrome",
     ".config/google-chrome-beta",
     ".config/chromium",
@@ -137,6 +173,7 @@ const SECRETS: &[&str] = &[
     ".cursor",
     ".config/Cursor",
     ".config/github-copilot",
+    ".copilot",
     ".continue",
     ".windsurf",
     // What was typed into shells and clients.
@@ -151,6 +188,8 @@ const SECRETS: &[&str] = &[
     ".rediscli_history",
     ".irb_history",
     ".lesshst",
+    ".dbshell",
+    ".mongodb/mongosh",
     ".viminfo",
     ".local/share/atuin",
     // macOS.
@@ -166,6 +205,10 @@ const SECRETS: &[&str] = &[
     "Library/Application Support/1Password",
     "Library/Group Containers/2BUA8C4S2C.com.1password",
 ];
+
+/// Settings that also hold credentials. Those that a folder of the owner has (dotfiles) are not hidden, because commands could not use the
+/// folder then.
+const SETTINGS: &[&str] = &[".muttrc", ".config/fish/fish_variables"];
 
 /// Of the system; only root can read them.
 const OF_SYSTEM: &[&str] = &[
@@ -196,8 +239,13 @@ pub fn credentials_of_others(homes: &[PathBuf]) -> Vec<PathBuf> {
 pub(crate) fn hidden(homes: &[PathBuf], private: &[PathBuf]) -> Vec<PathBuf> {
     let of_homes = homes
         .iter()
-        .flat_map(|home| SECRETS.iter().map(move |secret| home.join(secret)));
+        .flat_map(|home| SECRETS.iter().chain(SETTINGS).map(move |secret| home.join(secret)));
     private.iter().cloned().chain(of_homes).collect()
+}
+
+/// Whether a hidden path is one of the settings that commands may see where the owner gives them the folder.
+pub(crate) fn is_setting(path: &Path) -> bool {
+    SETTINGS.iter().any(|name| path.ends_with(name))
 }
 
 /// Whether one of two paths is the other or lies in it.
@@ -218,6 +266,10 @@ mod tests {
             ".purple",
             ".config/borg",
             ".local/share/keyrings",
+            ".vnc/passwd",
+            ".zen",
+            ".muttrc",
+            ".dbshell",
         ] {
             assert!(hidden.contains(&Path::new("/home/u").join(name)), "{name}");
         }

@@ -35,6 +35,7 @@ mod git;
 mod git_config;
 mod grants;
 mod hidden;
+mod homes;
 mod hosts;
 #[cfg(target_os = "linux")]
 mod landlock;

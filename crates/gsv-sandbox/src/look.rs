@@ -42,6 +42,11 @@ pub trait Look {
     /// It may be there, or it is longer than [`SMALL_FILE`].
     fn try_text(&self, path: &Path) -> Result<Option<Vec<u8>>, Unseen>;
 
+    /// Whether a folder without entries is empty: one of another user may be closed to lists and still open to who knows a name.
+    fn is_listed(&self, _dir: &Path) -> bool {
+        true
+    }
+
     /// The mounts of this process, as the kernel lists them. Empty where a system has no such list.
     ///
     /// # Errors
@@ -131,6 +136,10 @@ impl Look for Disk {
             return Err(Unseen);
         }
         Ok(Some(text))
+    }
+
+    fn is_listed(&self, dir: &Path) -> bool {
+        rustix::fs::access(dir, rustix::fs::Access::READ_OK).is_ok()
     }
 
     #[cfg(target_os = "linux")]

@@ -1,12 +1,14 @@
 //! The mounts of a process, as the kernel lists them, and the places at which one file of a file system is seen. PURE: takes the text.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 /// Other places of hidden paths, at most.
 const SHOWN: usize = 1_000;
+/// Overlays over each other that are followed.
+const OVERLAYS: usize = 2;
 
 /// One line of `mountinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +20,8 @@ pub(crate) struct Mount {
     root: PathBuf,
     pub(crate) point: PathBuf,
     pub(crate) is_writable: bool,
+    /// Of an overlay: the folders that it shows, as the process that mounted it named them.
+    layers: Vec<PathBuf>,
 }
 
 impl Mount {
@@ -34,12 +38,77 @@ impl Mount {
             root: OsString::from_vec(unescape(root)).into(),
             point: OsString::from_vec(unescape(point)).into(),
             is_writable,
+            layers: layers(fields),
         })
+    }
+
+    /// Where an overlay shows `path`, when `layer` is one of its folders.
+    fn through(&self, layer: &Path, path: &Path) -> Option<PathBuf> {
+        match path.strip_prefix(layer) {
+            Ok(rest) => {
+                let rest = Path::new("/").join(rest);
+                match rest.strip_prefix(&self.root) {
+                    Ok(rest) => Some(joined(&self.point, rest)),
+                    Err(_) => self.root.starts_with(&rest).then(|| self.point.clone()),
+                }
+            }
+            Err(_) => layer.starts_with(path).then(|| self.point.clone()),
+        }
     }
 
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         (&self.device, &self.root, &self.point) == (&other.device, &other.root, &other.point)
     }
+}
+
+/// `lowerdir=/a:/b`, `lowerdir+=/a` and `upperdir=/c` at the end of the line of an overlay. `fields`: from the optional ones on.
+fn layers<'a>(fields: impl Iterator<Item = &'a [u8]>) -> Vec<PathBuf> {
+    let mut fields = fields.skip_while(|field| *field != b"-").skip(1);
+    if !fields
+        .next()
+        .is_some_and(|kind| kind == b"overlay" || kind.starts_with(b"fuse.fuse-overlayfs"))
+    {
+        return Vec::new();
+    }
+    let options = fields.nth(1).unwrap_or_default();
+    let mut found = Vec::new();
+    for option in options.split(|byte| *byte == b',') {
+        let mut parts = option.splitn(2, |byte| *byte == b'=');
+        let (name, value) = (
+            parts.next().unwrap_or_default(),
+            unescape(parts.next().unwrap_or_default()),
+        );
+        match name {
+            b"lowerdir" => found.extend(listed(&value)),
+            b"lowerdir+" | b"datadir+" | b"upperdir" => found.push(value),
+            _ => {}
+        }
+    }
+    // A relative path was relative to a folder that no one knows any more.
+    let paths = found.into_iter().map(|path| PathBuf::from(OsString::from_vec(path)));
+    paths.filter(|path| path.is_absolute()).collect()
+}
+
+/// The parts between colons. A backslash stands before a colon of a path.
+fn listed(text: &[u8]) -> Vec<Vec<u8>> {
+    let mut parts = vec![Vec::new()];
+    let mut bytes = text.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b':' => parts.push(Vec::new()),
+            byte => {
+                let byte = if *byte == b'\\' {
+                    bytes.next().unwrap_or(byte)
+                } else {
+                    byte
+                };
+                if let Some(part) = parts.last_mut() {
+                    part.push(*byte);
+                }
+            }
+        }
+    }
+    parts
 }
 
 /// # Errors
@@ -74,17 +143,49 @@ pub(crate) fn shown<'all>(path: &Path, of: &[Mount], all: &'all [Mount]) -> impl
 /// A sentence: there are too many.
 pub(crate) fn aliases(hidden: &[PathBuf], mounts: &[Mount]) -> Result<BTreeSet<PathBuf>, String> {
     let mut found = BTreeSet::new();
+    let too_many = |path: &Path| {
+        format!(
+            "more than {SHOWN} mounts show {} or other hidden paths; unmount what is not needed",
+            path.display()
+        )
+    };
     for path in hidden {
         let others = shown(path, mounts, mounts).filter(|other| !other.starts_with(path));
         found.extend(others);
         if found.len() > SHOWN {
-            return Err(format!(
-                "more than {SHOWN} mounts show {} or other hidden paths; unmount what is not needed",
-                path.display()
-            ));
+            return Err(too_many(path));
+        }
+    }
+    // An overlay of a folder that another mount shows, and an overlay of an overlay.
+    for _ in 0..OVERLAYS {
+        let known: Vec<PathBuf> = hidden.iter().chain(&found).cloned().collect();
+        for path in overlaid(&known, mounts) {
+            if !hidden.iter().any(|hidden| path.starts_with(hidden)) {
+                found.insert(path);
+            }
+            if found.len() > SHOWN {
+                return Err(too_many(hidden.first().map_or(Path::new(""), PathBuf::as_path)));
+            }
         }
     }
     Ok(found)
+}
+
+/// Where overlays show these paths, or parts of them.
+fn overlaid(paths: &[PathBuf], mounts: &[Mount]) -> Vec<PathBuf> {
+    // A machine with containers has thousands of layers, and nearly none of them counts.
+    let known: HashSet<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    let above: HashSet<&Path> = paths.iter().flat_map(|path| path.ancestors()).collect();
+    let mut found = Vec::new();
+    // The layers of the root itself were named before it was there.
+    for mount in mounts.iter().filter(|mount| mount.point != Path::new("/")) {
+        for layer in &mount.layers {
+            if above.contains(layer.as_path()) || layer.ancestors().any(|folder| known.contains(folder)) {
+                found.extend(paths.iter().filter_map(|path| mount.through(layer, path)));
+            }
+        }
+    }
+    found
 }
 
 /// Without a slash at the end.
@@ -165,6 +266,41 @@ mod tests {
         let many: Vec<String> = (0..=SHOWN).map(|number| format!("8:1 /home /m{number}")).collect();
         let problem = aliases(&hidden, &table(&format!("8:1 / /\n{}", many.join("\n")))).unwrap_err();
         assert!(problem.contains("more than 1000 mounts"), "{problem}");
+    }
+
+    #[test]
+    fn sb3_a_hidden_path_is_found_in_an_overlay_of_its_folder() {
+        let hidden = ["/home/u/.ssh", "/home/u/.netrc"].map(PathBuf::from);
+        let found = |lines: &str| -> Vec<String> {
+            let text = format!("1 1 8:1 / / rw - ext4 /dev/x rw\n{lines}");
+            let found = aliases(&hidden, &mounts(text.as_bytes()).unwrap()).unwrap();
+            found.iter().map(|path| path.display().to_string()).collect()
+        };
+        let ssh = |folder: &str| [format!("{folder}/.netrc"), format!("{folder}/.ssh")];
+        for options in [
+            "rw,lowerdir=/home/u,upperdir=/x,workdir=/y",
+            "rw,lowerdir=/a:/home/u::/c",
+            "ro,lowerdir+=/a,lowerdir+=/home/u",
+            "rw,lowerdir=/a,upperdir=/home/u,workdir=/y",
+        ] {
+            let line = format!("2 1 0:50 / /mnt/o rw,relatime shared:5 - overlay overlay {options}\n");
+            assert_eq!(found(&line), ssh("/mnt/o"), "{options}");
+        }
+        // A folder of an overlay, which is mounted elsewhere; a part of a hidden folder; a path with a colon; and what is no layer.
+        let other = |root: &str, options: &str| found(&format!("2 1 0:50 {root} /o rw - overlay overlay {options}\n"));
+        assert_eq!(other("/u", "rw,lowerdir=/home"), ssh("/o"));
+        assert_eq!(other("/u/.ssh/keys", "rw,lowerdir=/home"), ["/o"]);
+        assert_eq!(other("/", "rw,lowerdir=/home/u/.ssh/keys"), ["/o"]);
+        assert_eq!(other("/", "rw,lowerdir=/a\\134:/home/u"), Vec::<String>::new());
+        assert_eq!(other("/", "rw,lowerdir=home/u:/var/lib/x"), Vec::<String>::new());
+        assert_eq!(
+            found("2 1 0:50 / / rw - overlay overlay rw,lowerdir=/home/u/.ssh/x\n"),
+            Vec::<String>::new()
+        );
+        let none = "2 1 0:50 / /o rw - ext4 /dev/y rw,lowerdir=/home/u\n";
+        assert_eq!(found(none), Vec::<String>::new());
+        let twice = "2 1 0:50 / /o rw - overlay overlay rw,lowerdir=/home\n3 1 0:51 / /p rw - overlay overlay rw,lowerdir=/o/u\n";
+        assert_eq!(found(twice), [ssh("/o/u"), ssh("/p")].concat());
     }
 
     #[test]

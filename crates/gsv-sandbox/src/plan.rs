@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::hidden::{hidden, overlap};
+use crate::hidden::{hidden, is_setting, overlap};
 use crate::look::{Kind, Look};
 use crate::mount_table::{aliases, mounts};
 use crate::profile::Profile;
@@ -108,7 +108,11 @@ impl Plan {
     /// # Errors
     /// A folder that does not exist, or one that would open or hide what the sandbox is for.
     pub fn new(request: &Request, look: &dyn Look) -> Result<Self, Refused> {
-        let hidden = hidden(&request.homes, &request.private);
+        let mut hidden = hidden(&request.homes, &request.private);
+        let given = [&request.workspace].into_iter().chain(&request.writable);
+        let given: Vec<PathBuf> = given.filter_map(|folder| look.real(folder)).collect();
+        let is_given = |path: &Path| given.iter().any(|folder| path.starts_with(folder));
+        hidden.retain(|path| !(is_setting(path) && look.real(path).is_some_and(|real| is_given(&real))));
         let hidden_now = now(&hidden, look).map_err(|reason| Refused { key: None, reason })?;
         let check = |folder: &Path, is_writable: bool, key: Option<&'static str>| {
             let refused = |reason: String| Refused { key, reason };
@@ -327,6 +331,19 @@ mod tests {
             let text = refused(change);
             assert!(text.contains(word), "{text}");
         }
+    }
+
+    #[test]
+    fn sb3_settings_with_credentials_are_hidden_unless_a_folder_of_the_owner_has_them() {
+        let variables = "/home/u/.config/fish/fish_variables";
+        let disk = disk_with(&[variables, "/home/u/ws/muttrc"]).link("/home/u/.muttrc", "/home/u/ws/muttrc");
+        let plan = Plan::new(&request(Profile::Workspace), &disk).unwrap();
+        let hidden = plan.hidden_now(&disk).unwrap();
+        assert!(hidden.contains(&variables.into()) && !hidden.contains(&"/home/u/ws/muttrc".into()));
+        let mut request = request(Profile::Workspace);
+        request.writable = vec!["/home/u/.config/fish".into()];
+        let plan = Plan::new(&request, &disk).unwrap();
+        assert!(!plan.hidden_now(&disk).unwrap().contains(&variables.into()));
     }
 
     #[test]

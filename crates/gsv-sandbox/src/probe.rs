@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::canary::{Canary, Flown, Lab};
+use crate::canary::{Canary, CanaryResults, CanaryTargets};
 use crate::confine::Confinement;
 use crate::environment::environment;
 use crate::look::{Disk, Look as _};
@@ -111,11 +111,11 @@ pub fn probe(request: &Request, plan: &Plan, program: &Program, tiers: &[Tier], 
         };
         let tried = find(*tier, plan, search).and_then(|bubblewrap| {
             confinement.bubblewrap = bubblewrap;
-            fly(request, &confinement, program).map_err(|error| format!("its test can't be run: {error}"))
+            run_canaries(request, &confinement, program)
         });
         let finding = match tried {
-            Ok(Ok(flown)) => judge(*tier, &flown),
-            Ok(Err(why)) | Err(why) => Finding::Fails { why },
+            Ok(results) => judge(*tier, &results),
+            Err(why) => Finding::Fails { why },
         };
         let holds = matches!(finding, Finding::Holds { .. });
         report.findings.push((*tier, finding));
@@ -145,21 +145,21 @@ fn known_gaps(tier: Tier) -> &'static [Canary] {
     }
 }
 
-fn judge(tier: Tier, flown: &Flown) -> Finding {
+fn judge(tier: Tier, results: &CanaryResults) -> Finding {
     let gaps = known_gaps(tier);
-    let holes: Vec<&str> = (flown.open.iter().filter(|canary| !gaps.contains(canary)))
+    let holes: Vec<&str> = (results.open.iter().filter(|canary| !gaps.contains(canary)))
         .map(|canary| canary.words())
         .collect();
     if !holes.is_empty() {
         let why = format!("its test failed: a command could {}", holes.join(", "));
         return Finding::Fails { why };
     }
-    if !flown.broken.is_empty() {
-        let why = format!("ordinary work fails in it: {}", flown.broken.join(", "));
+    if !results.broken.is_empty() {
+        let why = format!("ordinary work fails in it: {}", results.broken.join(", "));
         return Finding::Fails { why };
     }
     Finding::Holds {
-        gaps: flown.open.clone(),
+        gaps: results.open.clone(),
     }
 }
 
@@ -207,107 +207,126 @@ impl Drop for Running {
 }
 
 /// Runs the canaries in the sandbox.
-fn fly(request: &Request, confinement: &Confinement, program: &Program) -> io::Result<Result<Flown, String>> {
+///
+/// # Errors
+/// A sentence: they can't be run.
+fn run_canaries(request: &Request, confinement: &Confinement, program: &Program) -> Result<CanaryResults, String> {
     let folder = Folder(confinement.plan.own.join(format!("probe-{:016x}", fastrand::u64(..))));
     let root = &folder.0;
-    let (workspace, outside, hidden) = (root.join("workspace"), root.join("outside"), root.join("hidden"));
-    for path in [
-        &workspace.join(".git/hooks"),
-        &workspace.join(".vscode"),
-        &outside,
-        &hidden,
-        // Of its own: in the folder for temporary files of commands, a place for its program would be left, or be taken already.
-        &root.join("tmp"),
-        &root.join("cache"),
-    ] {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-    }
-    for path in [
-        workspace.join(".git/config"),
-        workspace.join(".envrc"),
-        outside.join("file"),
-        hidden.join("secret"),
-    ] {
-        std::fs::write(path, "canary")?;
-    }
-    std::fs::write(root.join("empty"), b"")?;
-    let mut lab_request = request.clone();
-    lab_request.workspace.clone_from(&workspace);
-    lab_request.own.clone_from(root);
-    lab_request.private.push(hidden.clone());
-    let plan = Plan::new(&lab_request, &Disk).map_err(|refused| refused.reason);
-    let (mut plan, credentials) = match plan.and_then(|plan| Ok((plan, confinement.plan.hidden_now(&Disk)?))) {
-        Ok(planned) => planned,
-        Err(problem) => return Ok(Err(problem)),
-    };
-    let canary = Disk.real(&program.path).unwrap_or_else(|| program.path.clone());
-    plan.program = Some(canary.clone());
-    let listeners = Listeners::open(&outside)?;
-    let mut victim = Running(
-        Command::new("/bin/sh")
-            .args(["-c", "read line", "gsvcanary"])
-            .env("GSV_CANARY", "canary")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()?,
-    );
-    let lab = Lab {
-        workspace: workspace.clone(),
+    make_targets(root).map_err(not_run)?;
+    let mut canary_request = request.clone();
+    canary_request.workspace = root.join("workspace");
+    canary_request.own.clone_from(root);
+    canary_request.private.push(root.join("hidden"));
+    let mut plan = Plan::new(&canary_request, &Disk).map_err(|refused| refused.reason)?;
+    plan.program = Some(Disk.real(&program.path).unwrap_or_else(|| program.path.clone()));
+    let outside = root.join("outside");
+    let listeners = Listeners::open(&outside).map_err(not_run)?;
+    let mut victim = start_victim().map_err(not_run)?;
+    let port = |address: io::Result<std::net::SocketAddr>| address.map(|address| address.port()).map_err(not_run);
+    let targets = CanaryTargets {
+        workspace: canary_request.workspace,
         outside,
-        secret: hidden.join("secret"),
+        secret: root.join("hidden/secret"),
         homes: request.homes.clone(),
-        credentials,
-        tcp: listeners.tcp.local_addr()?.port(),
-        udp: listeners.udp.local_addr()?.port(),
+        credentials: confinement.plan.hidden_now(&Disk)?,
+        tcp: port(listeners.tcp.local_addr())?,
+        udp: port(listeners.udp.local_addr())?,
         abstract_name: listeners.abstract_name.clone(),
         victim: victim.0.id(),
         temp: plan.temp(),
     };
-    let file = root.join("plan.json");
-    let environment = environment(&plan, std::env::vars_os(), &[]);
-    let lab_confinement = Confinement {
+    let confinement = Confinement {
         plan,
         ..confinement.clone()
     };
-    lab_confinement.write(&file)?;
-    let output = root.join("output");
-    let (out, errors) = (
-        std::fs::File::create(&output)?,
+    let child = start_canaries(root, &confinement, program, &targets).map_err(not_run)?;
+    let is_over = listeners.serve_until_over(&mut Running(child)).map_err(not_run)?;
+    let mut results = read_results(root, is_over)?;
+    if victim.0.try_wait().map_err(not_run)?.is_some() {
+        results.open.push(Canary::Signal);
+    }
+    Ok(results)
+}
+
+fn not_run(problem: impl std::fmt::Display) -> String {
+    format!("its test can't be run: {problem}")
+}
+
+/// The files and folders that the canaries try to read and change.
+fn make_targets(root: &Path) -> io::Result<()> {
+    for folder in [
+        "workspace/.git/hooks",
+        "workspace/.vscode",
+        "outside",
+        "hidden",
+        // Of its own: in the folder for temporary files of commands, a place for its program would be left, or be taken already.
+        "tmp",
+        "cache",
+    ] {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(root.join(folder))?;
+    }
+    for file in [
+        "workspace/.git/config",
+        "workspace/.envrc",
+        "outside/file",
+        "hidden/secret",
+    ] {
+        std::fs::write(root.join(file), "canary")?;
+    }
+    std::fs::write(root.join("empty"), b"")
+}
+
+/// A process that the canaries try to read, to trace and to end.
+fn start_victim() -> io::Result<Running> {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "read line", "gsvcanary"]);
+    command.env("GSV_CANARY", "canary");
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().map(Running)
+}
+
+/// Starts the program in the sandbox. Its output and errors are files in `root`.
+fn start_canaries(
+    root: &Path,
+    confinement: &Confinement,
+    program: &Program,
+    targets: &CanaryTargets,
+) -> io::Result<Child> {
+    let file = root.join("plan.json");
+    confinement.write(&file)?;
+    let (output, errors) = (
+        std::fs::File::create(root.join("output"))?,
         std::fs::File::create(root.join("errors"))?,
     );
-    let child = Command::new(&program.path)
+    Command::new(&program.path)
         .arg(&program.confine)
         .arg(&file)
         .arg("--")
-        .arg(canary)
+        .arg(confinement.plan.program.as_ref().unwrap_or(&program.path))
         .arg(&program.canary)
-        .arg(serde_json::to_string(&lab)?)
-        .current_dir(&workspace)
+        .arg(serde_json::to_string(targets)?)
+        .current_dir(&targets.workspace)
         .env_clear()
-        .envs(environment)
+        .envs(environment(&confinement.plan, std::env::vars_os(), &[]))
         .stdin(Stdio::null())
-        .stdout(out)
+        .stdout(output)
         .stderr(errors)
-        .spawn()?;
-    let is_over = listeners.serve_until_over(&mut Running(child))?;
-    let flown = std::fs::read(&output)
-        .ok()
-        .and_then(|text| serde_json::from_slice::<Flown>(&text).ok());
-    let Some(mut flown) = flown else {
+        .spawn()
+}
+
+/// # Errors
+/// A sentence: the program has printed no results.
+fn read_results(root: &Path, is_over: bool) -> Result<CanaryResults, String> {
+    let output = std::fs::read(root.join("output")).unwrap_or_default();
+    serde_json::from_slice(&output).map_err(|_| {
         let errors = std::fs::read_to_string(root.join("errors")).unwrap_or_default();
-        let why = errors
-            .lines()
-            .last()
-            .unwrap_or(if is_over { "it said nothing" } else { "it took too long" });
-        return Ok(Err(format!(
-            "its test can't be run: {}",
-            why.chars().take(300).collect::<String>()
-        )));
-    };
-    if victim.0.try_wait()?.is_some() {
-        flown.open.push(Canary::Signal);
-    }
-    Ok(Ok(flown))
+        let silent = if is_over { "it said nothing" } else { "it took too long" };
+        let why = errors.lines().last().unwrap_or(silent);
+        not_run(why.chars().take(300).collect::<String>())
+    })
 }
 
 /// What the canaries must not reach.
@@ -379,4 +398,37 @@ fn bind_abstract(name: &str) -> Option<UnixListener> {
 #[cfg(not(target_os = "linux"))]
 fn bind_abstract(_name: &str) -> Option<UnixListener> {
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sb1_a_tier_with_an_unknown_hole_or_broken_work_fails() {
+        let of = |open: &[Canary], broken: &[&str]| CanaryResults {
+            open: open.to_vec(),
+            broken: broken.iter().map(|text| (*text).to_owned()).collect(),
+        };
+        let holds = |gaps: &[Canary]| Finding::Holds { gaps: gaps.to_vec() };
+        let fails = |tier: Tier, results: &CanaryResults| match judge(tier, results) {
+            Finding::Fails { why } => why,
+            Finding::Holds { gaps } => panic!("{gaps:?}"),
+        };
+        assert_eq!(judge(Tier::Bubblewrap, &of(&[], &[])), holds(&[]));
+        for canary in Canary::ALL {
+            let why = fails(Tier::Bubblewrap, &of(&[canary], &[]));
+            assert_eq!(why, format!("its test failed: a command could {}", canary.words()));
+        }
+        let known = [Canary::ListProcesses, Canary::ReadProcess];
+        assert_eq!(judge(Tier::Seatbelt, &of(&known, &[])), holds(&known));
+        let why = fails(
+            Tier::Seatbelt,
+            &of(&[Canary::ListProcesses, Canary::Tcp, Canary::Udp], &[]),
+        );
+        let words = [Canary::Tcp, Canary::Udp].map(Canary::words).join(", ");
+        assert_eq!(why, format!("its test failed: a command could {words}"));
+        let why = fails(Tier::Bubblewrap, &of(&[], &["/w can't be written", "no shell"]));
+        assert_eq!(why, "ordinary work fails in it: /w can't be written, no shell");
+    }
 }

@@ -8,43 +8,87 @@ use std::path::{Path, PathBuf};
 use crate::bounded::Bounded;
 use crate::configured::{Target, linked, linked_hooks, targets};
 use crate::git::GitDirectories;
+use crate::homes::targets_of_homes;
 use crate::look::{Kind, Look};
 use crate::plan::without_inner;
 
-/// Names that are protected in the workspace and in each project folder in it.
-const NAMES: &[&str] = &[
+/// Names that are protected in the workspace, in each project folder in it, and where a home has a link with such a name.
+pub(crate) const NAMES: &[&str] = &[
     ".envrc",
+    ".autoenv.zsh",
     ".bashrc",
+    ".bash_aliases",
     ".bash_profile",
     ".bash_login",
     ".bash_logout",
     ".profile",
+    ".login",
+    ".logout",
+    ".cshrc",
+    ".tcshrc",
+    ".kshrc",
+    ".mkshrc",
     ".zshrc",
     ".zshenv",
     ".zprofile",
     ".zlogin",
+    ".zlogout",
+    ".inputrc",
+    ".editrc",
+    ".xinitrc",
+    ".xprofile",
+    ".xsession",
+    ".xsessionrc",
+    ".tmux.conf",
+    ".screenrc",
     ".vscode",
     ".idea",
     ".zed",
+    ".fleet",
+    ".helix",
     ".nvim.lua",
     ".nvimrc",
+    ".lazy.lua",
     ".exrc",
     ".vimrc",
+    ".gvimrc",
+    ".lvimrc",
+    ".ideavimrc",
+    ".nanorc",
+    ".emacs",
+    ".emacs.el",
     ".dir-locals.el",
+    ".dir-locals-2.el",
+    ".mise.toml",
     ".mcp.json",
     ".claude",
     ".cursor",
     ".codex",
+    ".copilot",
     ".gemini",
     ".opencode",
     ".windsurf",
     ".continue",
+    ".kiro",
+    ".qwen",
+    ".roo",
+    ".aider.conf.yml",
     ".devcontainer",
     ".husky",
     ".gdbinit",
     ".lldbinit",
+    ".pdbrc",
+    ".perldb",
     ".irbrc",
     ".pryrc",
+    ".iex.exs",
+    ".ghci",
+    ".ocamlinit",
+    ".Rprofile",
+    ".psqlrc",
+    ".sqliterc",
+    ".lessfilter",
+    ".mailcap",
 ];
 /// Names that are protected in a git directory. `commondir` and `gitdir` say where a worktree has its configuration and hooks.
 const IN_GIT: &[&str] = &[
@@ -61,7 +105,7 @@ const FOLDERS: usize = 20_000;
 const ENTRIES: usize = 1_000_000;
 const DEPTH: usize = 2;
 /// A folder with fewer entries is listed, in place of a look at each name.
-const FEW: usize = 300;
+const FEW: usize = 700;
 
 /// What bubblewrap mounts over the workspace.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -116,6 +160,8 @@ pub(crate) fn protected(
         found.git_directory(&roots, directory, *has_hooks, look);
     }
     found.configured(&roots, &search.targets(searched, homes, look), look);
+    let given = [searched, writable].concat();
+    found.configured(&roots, &targets_of_homes(&given, homes, look), look);
     found.tidy();
     found.sockets = search.sockets.into_iter().collect();
     look.finish(found).map_err(|problem| too_much(searched, &problem))
@@ -221,7 +267,7 @@ fn is_below(roots: &[PathBuf], path: &Path) -> bool {
 }
 
 /// Whether `path`, without links, is something that a repository of the folders `searched`, or one above them, has git run or read as its
-/// configuration, or what a link with a protected name leads to. `searched`: the workspace, then the other folders of the owner that commands
+/// configuration, what a link with a protected name leads to, or what git and shells of the user read from a home. `searched`: the workspace, then the other folders of the owner that commands
 /// may write.
 ///
 /// # Errors
@@ -232,7 +278,8 @@ pub fn is_run_by_others(searched: &[PathBuf], path: &Path, homes: &[PathBuf], lo
     let folded = |path: &Path| PathBuf::from(path.to_string_lossy().to_lowercase());
     let search = Search::new(searched, path.parent().unwrap_or(path), look);
     let path = folded(path);
-    let targets = search.targets(searched, homes, look);
+    let mut targets = search.targets(searched, homes, look);
+    targets.extend(targets_of_homes(searched, homes, look));
     let is_one = targets.iter().any(|target| path.starts_with(folded(target.path())));
     look.finish(is_one).map_err(|problem| too_much(searched, &problem))
 }
@@ -298,10 +345,9 @@ fn settings(projects: &[PathBuf], look: &Bounded, sockets: &mut BTreeSet<PathBuf
         let entries = look.list(folder, FEW);
         sockets.extend(sockets_in(folder, &entries));
         // Some disks take other letters for the same name, so it is looked at once more where it counts.
+        let is_closed = entries.is_empty() && !look.is_listed(folder);
         let is_there = |name: &str| {
-            entries.is_empty()
-                || entries.len() == FEW
-                || entries.iter().any(|(entry, _)| entry.eq_ignore_ascii_case(name))
+            is_closed || entries.len() == FEW || entries.iter().any(|(entry, _)| entry.eq_ignore_ascii_case(name))
         };
         let names = NAMES.iter().filter(|name| is_there(name));
         let paths = names.map(|name| folder.join(name));

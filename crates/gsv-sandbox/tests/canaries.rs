@@ -35,7 +35,9 @@ use self::others::{
     masks_moved_sockets, masks_relative_sockets, masks_sockets, no_datagrams, no_descriptors, nothing_outside,
     stale_plans, starts_once,
 };
-use self::projects::{other_mounts, protects, protects_any_git, protects_configured, protects_linked, races};
+use self::projects::{
+    other_mounts, protects, protects_any_git, protects_configured, protects_homes, protects_linked, races,
+};
 use self::scene::Scene;
 use self::tiers::{all_open, canaries_hold, missing_tier, program_in_a_shared_folder};
 
@@ -70,11 +72,12 @@ const IN_EACH_TIER: [Test; 15] = [
     ("sb7_a_folder_that_was_replaced_by_a_link_is_made_again", own_links),
     ("sb7_what_is_in_the_place_of_an_own_folder_is_no_hindrance", own_places),
 ];
-const IN_BUBBLEWRAP: [Test; 11] = [
+const IN_BUBBLEWRAP: [Test; 12] = [
     ("sb5_hooks_and_settings_of_the_workspace_are_read_only", protects),
     ("sb5_worktrees_and_submodules_are_protected_too", protects_linked),
     ("sb5_git_directories_of_any_name_are_protected", protects_any_git),
     ("sb5_what_a_git_configuration_names_is_protected", protects_configured),
+    ("sb5_what_the_users_shell_and_git_read_is_protected", protects_homes),
     (
         "sb4_sockets_of_other_programs_in_the_workspace_are_masked",
         masks_sockets,

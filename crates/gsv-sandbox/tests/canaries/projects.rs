@@ -235,6 +235,63 @@ pub(crate) fn protects_configured(tier: Tier) {
     );
 }
 
+/// What the user's own git configuration names in the workspace, files of the home that are links into it, and scripts that an alias locates.
+pub(crate) fn protects_homes(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    let (home, ws) = (scene.path("home"), scene.path("home/ws"));
+    for file in [
+        "gh/pre-commit",
+        "fm.sh",
+        "gitinc",
+        "dot/zshrc",
+        "dot/nvim/init.lua",
+        "dot/a.fish",
+        "tools/cdd.sh",
+        "tools/top.sh",
+    ] {
+        std::fs::create_dir_all(ws.join(file).parent().unwrap()).unwrap();
+        std::fs::write(ws.join(file), "own").unwrap();
+    }
+    git(&ws, &["init", "-q"]);
+    git(&ws, &["config", "alias.cdd", "!cd tools && ./cdd.sh"]);
+    git(
+        &ws,
+        &["config", "alias.top", "!$(git rev-parse --show-toplevel)/tools/top.sh"],
+    );
+    let text = format!(
+        "[core]\n hooksPath = {0}/gh\n fsmonitor = ~/ws/fm.sh\n[include]\n path = {0}/gitinc\n",
+        ws.display()
+    );
+    std::fs::write(home.join(".gitconfig"), text).unwrap();
+    std::fs::create_dir_all(home.join(".config/fish/conf.d")).unwrap();
+    for (link, to) in [
+        (".zshrc", "ws/dot/zshrc"),
+        (".config/nvim", "../ws/dot/nvim"),
+        (".config/fish/conf.d/a.fish", "../../../ws/dot/a.fish"),
+    ] {
+        std::os::unix::fs::symlink(to, home.join(link)).unwrap();
+    }
+    for script in [
+        "echo x >gh/pre-commit",
+        "echo x >gh/pre-push",
+        "mv gh moved",
+        "echo x >fm.sh",
+        "rm -f gitinc && echo x >gitinc",
+        "echo x >>dot/zshrc",
+        "mv dot moved",
+        "echo x >dot/nvim/new.lua",
+        "echo x >dot/a.fish",
+        "echo x >tools/cdd.sh",
+        "echo x >tools/top.sh",
+    ] {
+        scene.fails(tier, script);
+    }
+    scene.works(
+        tier,
+        "cat dot/zshrc gh/pre-commit && echo x >dot/new && echo x >tools/new",
+    );
+}
+
 /// Git with no settings of the user.
 fn git(folder: &Path, args: &[&str]) {
     let mut command = std::process::Command::new("git");
