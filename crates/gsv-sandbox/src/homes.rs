@@ -45,7 +45,7 @@ const OF_HOME: &[&str] = &[
     "Library/LaunchAgents",
 ];
 /// How deep links are searched in these folders, and entries of one of them.
-const DEPTH: usize = 3;
+const DEPTH: usize = 2;
 const ENTRIES: usize = 100_000;
 
 /// Also what the git configurations of the user name. `searched`: where commands may write. A folder around one of these is left out: it would
