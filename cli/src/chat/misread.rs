@@ -82,7 +82,7 @@ pub fn problem(text: &str, asked: &[ApprovalEntry]) -> Option<String> {
 
 /// The times for which a question offers to allow such calls.
 fn times(entry: &ApprovalEntry) -> Vec<&'static str> {
-    let offered = choices(entry).into_iter();
+    let offered = choices(entry).iter();
     offered
         .filter_map(|choice| match choice.answer {
             ApprovalAnswerKind::AllowSession => Some("session"),
@@ -95,7 +95,7 @@ fn times(entry: &ApprovalEntry) -> Vec<&'static str> {
 }
 
 fn offers_rule(entry: &ApprovalEntry) -> bool {
-    let mut offered = choices(entry).into_iter();
+    let mut offered = choices(entry).iter();
     offered.any(|choice| choice.answer == ApprovalAnswerKind::AllowAlways)
 }
 
