@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::bounded::Bounded;
 use crate::configured::{Target, targets_of_user};
 use crate::look::{Kind, Look as _};
-use crate::protect::NAMES;
+use crate::names::NAMES;
 
 /// Files and folders of a home from which programs take commands, besides `NAMES`. Links in the folders are followed.
 const OF_HOME: &[&str] = &[

@@ -42,6 +42,7 @@ mod landlock;
 mod look;
 mod mount_table;
 mod mounts;
+mod names;
 #[cfg(target_os = "linux")]
 mod networks;
 mod plan;

@@ -283,10 +283,10 @@ mod tests {
             "ro,lowerdir+=/a,lowerdir+=/home/u",
             "rw,lowerdir=/a,upperdir=/home/u,workdir=/y",
         ] {
-            let line = format!("2 1 0:50 / /mnt/o rw,relatime shared:5 - overlay overlay {options}\n");
-            assert_eq!(found(&line), ssh("/mnt/o"), "{options}");
+            let line = format!("2 1 0:50 / /media/o rw,relatime shared:5 - overlay overlay {options}\n");
+            assert_eq!(found(&line), ssh("/media/o"), "{options}");
         }
-        // A folder of an overlay, which is mounted elsewhere; a part of a hidden folder; a path with a colon; and what is no layer.
+        // A folder of an overlay, which is mounted elsewhere; a part of a hidden folder; a path with a colon; and a path that no layer has.
         let other = |root: &str, options: &str| found(&format!("2 1 0:50 {root} /o rw - overlay overlay {options}\n"));
         assert_eq!(other("/u", "rw,lowerdir=/home"), ssh("/o"));
         assert_eq!(other("/u/.ssh/keys", "rw,lowerdir=/home"), ["/o"]);
