@@ -27,7 +27,7 @@ const GOES = /(?:\b(?:cd|pushd|chdir)|\s-C|\s--chdir[= ])\s*(?:-[A-Za-z-]+\s+)*(
 /** A folder of programs, or one whose name the shell makes. */
 const isOfPrograms = (folder: string): boolean => folder.length === 300 || /(?:^|\/)s?bin\/?(?:\)|$)|[$*?[`{~]/.test(folder);
 /** Whether a command of the text copies such a program, or may. */
-export const copiesDeleter = (text: string, rough: Commands): boolean => COPIES_FOUND.test(text) || copiesNamed(text, rough);
+export const copiesDeleter = (text: string, commands: Commands): boolean => COPIES_FOUND.test(text) || copiesNamed(text, commands);
 /** Whether this command, or one that it runs, copies one by its path. What is only made in a target is not copied. */
 export function copiesByPath(words: readonly string[], runsAnother: boolean): boolean {
   const at = runsAnother ? words.findIndex((word) => isCopier(nameOf(word))) : 0;
@@ -37,11 +37,11 @@ export function copiesByPath(words: readonly string[], runsAnother: boolean): bo
   return (hasTarget ? operands.slice(0, -1) : operands).some(isFile);
 }
 /** Copies or links such a program by its bare name, so that another name deletes: `cd /bin; cp rm ~/q`. */
-function copiesNamed(text: string, rough: Commands): boolean {
+function copiesNamed(text: string, commands: Commands): boolean {
   const plain = withoutQuotes(text);
   const goes = [...plain.matchAll(GOES)].some(([, folder = ""]) => isOfPrograms(folder));
   if (!goes && !/\b(?:rm|unlink|shred)\b/.test(plain)) return false;
-  return rough.some((words) => {
+  return commands.some((words) => {
     const at = words.findIndex((word) => isCopier(nameOf(word)));
     const operands = at === -1 ? [] : words.slice(at + 1).filter((word) => !word.startsWith("-"));
     if (goes) return operands.some((word) => NAMES_PROGRAM.has(nameOf(word)) || /[*?[{$`]/.test(word));
@@ -52,7 +52,7 @@ function copiesNamed(text: string, rough: Commands): boolean {
 const isCopier = (name: string): boolean => name !== "git" && (COPIES.has(name) || MOVERS.has(name) || LINKERS.has(name));
 const NAMES_COPIER = new RegExp(`(?<!\\w)(?:${[...COPIES, ...MOVERS, ...LINKERS].join("|")})(?!\\w)`);
 /** Whether any of these names is where a word of the text may begin, as it is written or without quotes. Most commands have none. */
-export function mayBring(text: string): boolean {
+export function mayCopyOrMove(text: string): boolean {
   const folded = text.toLowerCase();
   return NAMES_COPIER.test(folded) || NAMES_COPIER.test(withoutQuotes(folded));
 }

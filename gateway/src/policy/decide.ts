@@ -11,7 +11,7 @@ import type { Grant } from "../ports/grants.ts";
 import { commandOf, covers, type GrantContext, grantRule, grantsOf, offerOf, onlyReads, scopeOf } from "./grants.ts";
 import { isOutside } from "./hosts.ts";
 import { isForeign, isUnsure, type Taint } from "../ports/taint.ts";
-import { guardedWhy, heardText, isNotSpared, matrixWhy } from "./matrix.ts";
+import { guardedWhy, labelText, isNotSpared, matrixWhy } from "./matrix.ts";
 import { classOf, memoryChange, remembersForLong } from "./call-class.ts";
 import { type JobsMade, modeVerdict } from "./modes.ts";
 import { once } from "./once.ts";
@@ -84,12 +84,12 @@ function decideUnits(call: PolicyCall, units: readonly Unit[], context: PolicyCo
   if (decision.verdict !== "deny" && isListed(context.alwaysAsked, call.name)) {
     const why = [ALWAYS_WHY, ...(decision.verdict === "ask" ? [decision.why] : [])].join(" ");
     const once = grants === undefined ? "" : ` ${onceText(context, true)}`;
-    return { verdict: "ask", rule: ALWAYS_ASKED, why: why + gitText(call) + heardText(context.taint, () => false) + once };
+    return { verdict: "ask", rule: ALWAYS_ASKED, why: why + gitText(call) + labelText(context.taint, () => false) + once };
   }
   if (decision.verdict !== "ask") return decision;
   const { taint: _taint, ...ownWords } = context;
   const spares = (): boolean => context.isOwners && context.byOthers !== true && decideUnits(call, units, ownWords).verdict === "allow";
-  const asked = { ...decision, why: decision.why + gitText(call) + heardText(context.taint, spares) };
+  const asked = { ...decision, why: decision.why + gitText(call) + labelText(context.taint, spares) };
   // A rule that asks is the owner's word about every such call: an answer does not overrule it.
   if (grants === undefined) return asked;
   const isRules = decisions.some(({ verdict, rule }) => verdict === "ask" && !isRest(rule));
@@ -187,14 +187,16 @@ function decideUnit(
   }
   const decided = byMode();
   if (decided.verdict === "deny") return decided;
-  const heard = byMatrix();
-  return heard === undefined ? byGrant(decided, unit, grants) : byGrant(heard, unit, grants, (grant) => holdsOnceHeard(grant, call));
+  const labelled = byMatrix();
+  return labelled === undefined
+    ? byGrant(decided, unit, grants)
+    : byGrant(labelled, unit, grants, (grant) => holdsWithForeignText(grant, call));
 }
 /**
  * Of the grants for this conversation, hosts and programs that only read hold also when it has read text of others: what the first such command
  * prints is such a text, so the answer would allow one command only (rule GR3).
  */
-const holdsOnceHeard = ({ scope, sessionId }: Grant, call: PolicyCall): boolean =>
+const holdsWithForeignText = ({ scope, sessionId }: Grant, call: PolicyCall): boolean =>
   sessionId !== undefined && (scope.what.kind === "hosts" || onlyReads(scope, call));
 
 /** The mode that holds. Undefined: none is set. */

@@ -15,8 +15,8 @@ export function nameOf(program = ""): string {
   return name.includes("@") ? name.replace(/(?<=[a-z])@.*$/, "") : name;
 }
 
-/** How far a path in a temporary folder is believed: always, as long as it names something directly in that folder, or never. */
-export type Believed = "all" | "direct" | "none";
+/** Which paths in a temporary folder do not count as deletions: all, those directly in it, or none. */
+export type TemporaryTrust = "all" | "direct" | "none";
 /** Names by which a command deletes that is written somewhere in the arguments of another one. */
 export const DELETERS: ReadonlySet<string> = new Set(
   (
@@ -29,36 +29,36 @@ export const DELETERS: ReadonlySet<string> = new Set(
 export const namesDeleter = (word = ""): boolean => DELETERS.has(nameOf(word)) || GIT_PROGRAM.test(word);
 
 /** How many files a command names for deletion, without those in temporary folders. */
-export function countOf([program, ...args]: readonly string[], believed: Believed): number | "many" {
+export function countOf([program, ...args]: readonly string[], trust: TemporaryTrust): number | "many" {
   switch (nameOf(program)) {
     case "rm":
     case "grm":
     case "srm":
     case "wipe":
-      return removed(args, believed, (option) => /^-[A-Za-z]*[rR]|^--r/.test(option));
+      return countRemoved(args, trust, (option) => /^-[A-Za-z]*[rR]|^--r/.test(option));
     case "unlink":
     case "shred":
     case "truncate":
-      return removed(args, believed);
+      return countRemoved(args, trust);
     case "rimraf":
     case "premove":
     case "rmrf":
     case "del":
     case "del-cli":
-      return removed(["-r", ...args], believed, () => true);
+      return countRemoved(["-r", ...args], trust, () => true);
     // They run the program of a package.
     case "yarn":
     case "pnpm":
-      return /^(?:rimraf|premove|del|del-cli|shx)$/.test(nameOf(args[0])) ? countOf(args[0] === "shx" ? args.slice(1) : args, believed) : 0;
+      return /^(?:rimraf|premove|del|del-cli|shx)$/.test(nameOf(args[0])) ? countOf(args[0] === "shx" ? args.slice(1) : args, trust) : 0;
     case "trash-empty":
       return "many";
     case "find":
     case "gfind":
     case "bfs":
       // `-follow` leads through links, as `-L` does, after which there is no root.
-      return args.includes("-delete") && (args.includes("-follow") || !areTemporary(rootsOf(args), believed)) ? "many" : 0;
+      return args.includes("-delete") && (args.includes("-follow") || !areTemporary(rootsOf(args), trust)) ? "many" : 0;
     case "git":
-      return byGit(args, believed);
+      return byGit(args, trust);
     case "rsync":
       return args.some((arg) => /^--(?:del|remove-s)/.test(arg)) ? "many" : 0;
     case "tar":
@@ -67,7 +67,7 @@ export function countOf([program, ...args]: readonly string[], believed: Believe
     case "star":
       return args.some((arg) => /^--(?:rem|recursive-u)/.test(arg)) ? "many" : 0;
     case "cmake":
-      return byCmake(args, believed);
+      return byCmake(args, trust);
     case "zip":
       return args.some((arg) => /^-[A-Za-z0-9@]*m|^--mo/.test(arg)) ? "many" : 0;
     case "7z":
@@ -92,7 +92,7 @@ export function countOf([program, ...args]: readonly string[], believed: Believe
     case "zstd":
     case "gio":
       return args.some((arg) => /^--rm$|^remove$|^trash$/.test(arg))
-        ? removed(args.slice(1), believed, (option) => /^-[A-Za-z]*r$|^--rm$/.test(option))
+        ? countRemoved(args.slice(1), trust, (option) => /^-[A-Za-z]*r$|^--rm$/.test(option))
         : 0;
     case "lha":
       return args.some((arg) => /^-?[a-z]*m/.test(arg)) ? "many" : 0;
@@ -101,7 +101,7 @@ export function countOf([program, ...args]: readonly string[], believed: Believe
       return args.some((arg) => /^clean(?:-tree)?$/.test(arg)) ? "many" : 0;
     default: {
       const [git = "", ...subcommand] = asGit(program ?? "");
-      return subcommand.length > 0 ? countOf([git, ...subcommand, ...args], believed) : 0;
+      return subcommand.length > 0 ? countOf([git, ...subcommand, ...args], trust) : 0;
     }
   }
 }
@@ -110,15 +110,19 @@ export function countOf([program, ...args]: readonly string[], believed: Believe
 const isDiscarding = (args: readonly string[], subcommand: RegExp, option: RegExp): boolean =>
   args.some((arg) => subcommand.test(arg)) && args.some((arg) => option.test(arg));
 /** Programs of cmake that are written behind `-E`. */
-function byCmake(args: readonly string[], believed: Believed): number | "many" {
+function byCmake(args: readonly string[], trust: TemporaryTrust): number | "many" {
   const [program, ...rest] = args.slice(args.indexOf("-E") + 1);
   if (!args.includes("-E")) return 0;
-  if (program === "rm") return removed(rest, believed, (option) => /^-[A-Za-z]*[rR]/.test(option));
-  if (program === "remove") return removed(rest, believed);
-  return program === "remove_directory" ? removed(["-r", ...rest], believed, () => true) : 0;
+  if (program === "rm") return countRemoved(rest, trust, (option) => /^-[A-Za-z]*[rR]/.test(option));
+  if (program === "remove") return countRemoved(rest, trust);
+  return program === "remove_directory" ? countRemoved(["-r", ...rest], trust, () => true) : 0;
 }
 
-function removed(args: readonly string[], believed: Believed, isRecursive: (option: string) => boolean = () => false): number | "many" {
+function countRemoved(
+  args: readonly string[],
+  trust: TemporaryTrust,
+  isRecursive: (option: string) => boolean = () => false,
+): number | "many" {
   const end = args.indexOf("--");
   const before = end < 0 ? args : args.slice(0, end);
   const options = before.filter((arg) => arg.startsWith("-"));
@@ -127,7 +131,7 @@ function removed(args: readonly string[], believed: Believed, isRecursive: (opti
   const paths = [...before.filter((arg) => !arg.startsWith("-")), ...(end < 0 ? [] : args.slice(end + 1))];
   // Its paths come from elsewhere, as in `xargs rm`.
   if (paths.length === 0) return "many";
-  const lasting = paths.filter((path) => !isTemporary(path, believed));
+  const lasting = paths.filter((path) => !isTemporary(path, trust));
   // The shell may make `-r` of such an option.
   if (lasting.length > 0 && options.some((option) => isRecursive(option) || UNNAMED.test(option))) return "many";
   let count = 0;
@@ -147,13 +151,13 @@ const rootsOf = (args: readonly string[]): readonly string[] => {
   const end = args.findIndex((arg) => /^[-(!]/.test(arg));
   return end === -1 ? args : args.slice(0, end);
 };
-const areTemporary = (paths: readonly string[], believed: Believed): boolean =>
-  paths.length > 0 && paths.every((path) => isTemporary(path, believed));
+const areTemporary = (paths: readonly string[], trust: TemporaryTrust): boolean =>
+  paths.length > 0 && paths.every((path) => isTemporary(path, trust));
 /** Inside a folder for temporary files, as the path is written. No shell makes `..` of a part of it. */
-export const isTemporary = (path: string, believed: Believed): boolean =>
-  believed !== "none" &&
+export const isTemporary = (path: string, trust: TemporaryTrust): boolean =>
+  trust !== "none" &&
   /^(?:\/private)?\/(?:var\/)?tmp\/[^/$]|^\$(?:TMPDIR|\{TMPDIR\})\/[^/$]/.test(path) &&
-  !(believed === "direct" && BELOW.test(path)) &&
+  !(trust === "direct" && BELOW.test(path)) &&
   !path.slice(2).includes("{") &&
   !path.split("/").some((part) => part === ".." || /^\..*[?*[]/.test(part)) &&
   !path.slice(1).includes("$");
@@ -165,16 +169,16 @@ const BELOW = /^(?:\/private)?\/(?:var\/)?tmp\/+[^/]+\/|^\$(?:TMPDIR|\{TMPDIR\})
 export const GIT_VALUE: ReadonlySet<string> = new Set(
   "-C -c --git-dir --work-tree --namespace --exec-path --attr-source --super-prefix --config-env".split(" "),
 );
-function byGit(args: readonly string[], believed: Believed): number | "many" {
+function byGit(args: readonly string[], trust: TemporaryTrust): number | "many" {
   let at = 0;
   while (args[at]?.startsWith("-") === true) at += GIT_VALUE.has(args[at] ?? "") ? 2 : 1;
   const [subcommand, ...rest] = args.slice(at);
   const has = (option: RegExp): boolean => rest.some((arg) => option.test(arg));
   switch (subcommand) {
     case "clean":
-      return only(rest, /^--dr/) ? 0 : "many";
+      return isDryRunOr(rest, /^--dr/) ? 0 : "many";
     case "rm":
-      return only(rest, /^--(?:dr|ca)/) ? 0 : removed(rest, believed, (option) => /^-[a-zA-Z]*r/.test(option));
+      return isDryRunOr(rest, /^--(?:dr|ca)/) ? 0 : countRemoved(rest, trust, (option) => /^-[a-zA-Z]*r/.test(option));
     case "worktree":
       return rest[0] === "remove" ? "many" : 0;
     case "stash":
@@ -185,7 +189,7 @@ function byGit(args: readonly string[], believed: Believed): number | "many" {
     case "checkout":
     case "switch":
     case "restore":
-      return replaced(subcommand, rest);
+      return countReplaced(subcommand, rest);
     case "checkout-index":
       return has(/^-[a-z]*f|^--fo/) && has(/^-[a-z]*a|^--al/) ? "many" : 0;
     case "read-tree":
@@ -202,7 +206,7 @@ function byGit(args: readonly string[], believed: Believed): number | "many" {
   }
 }
 /** Files of the work tree that git replaces by earlier ones. */
-function replaced(subcommand: string, args: readonly string[]): number | "many" {
+function countReplaced(subcommand: string, args: readonly string[]): number | "many" {
   if (subcommand !== "restore" && args.some((arg) => /^-[a-z]*f|^--(?:f|di)/.test(arg))) return "many";
   const staged = args.some((arg) => /^-[a-zA-Z]*S|^--stag/.test(arg));
   if (subcommand === "restore" && staged && !args.some((arg) => /^-[a-zA-Z]*W|^--wo/.test(arg))) return 0;
@@ -226,16 +230,16 @@ const FILES =
  * Whether git only shows what it would do (`-n`), or what a long option says. Git takes every
  * beginning of a long option for the whole. `-e`, `--exclude` and `--pathspec-from-file` take the next text; `--no-` takes back.
  */
-function only(args: readonly string[], long: RegExp): boolean {
-  let is = false;
+function isDryRunOr(args: readonly string[], long: RegExp): boolean {
+  let found = false;
   for (let at = 0; at < args.length; at++) {
     const arg = args[at] ?? "";
     if (arg === "--") break;
     if (arg.startsWith("--no-")) return false;
     const value = arg.indexOf("e");
-    if (arg.startsWith("--")) is ||= long.test(arg);
-    else if (arg.startsWith("-")) is ||= (value < 0 ? arg : arg.slice(0, value)).includes("n");
+    if (arg.startsWith("--")) found ||= long.test(arg);
+    else if (arg.startsWith("-")) found ||= (value < 0 ? arg : arg.slice(0, value)).includes("n");
     if (/^--(?:e|p)[a-z-]*$/.test(arg) || (/^-[^-]/.test(arg) && value === arg.length - 1)) at++;
   }
-  return is;
+  return found;
 }

@@ -3,12 +3,12 @@
  * It is no protection against a program that deletes by itself, only against commands whose names say that they delete.
  */
 import { type ReadCommand, readCommands } from "./command-words.ts";
-import { copiesByPath, copiesDeleter, givesName, mayBring } from "./copied-programs.ts";
-import { type Believed, type Commands, countOf, MAX_DELETED, namesDeleter, nameOf } from "./deleters.ts";
+import { copiesByPath, copiesDeleter, givesName, mayCopyOrMove } from "./copied-programs.ts";
+import { type TemporaryTrust, type Commands, countOf, MAX_DELETED, namesDeleter, nameOf } from "./deleters.ts";
 import { makesMode } from "./made-options.ts";
 import { mayNameAny, withKnownNames } from "./known-names.ts";
 import { mentionsDeletion } from "./mentioned-deletions.ts";
-import { believedByWords, believedIn, leastOf, movesAway } from "./moved-files.ts";
+import { trustByWords, trustIn, leastTrust, movesAway } from "./moved-files.ts";
 import { onlyEdits } from "./only-edits.ts";
 import { once } from "./once.ts";
 import { isMade, isShell, PREFIXES, runsItsInput, runsMade } from "./prefixed-programs.ts";
@@ -33,7 +33,7 @@ interface Scope {
   readonly depth: number;
   /** The text is a program of another language than that of the shell, or may be. */
   readonly isCode?: boolean;
-  readonly believed: Believed;
+  readonly trust: TemporaryTrust;
   readonly steps: ReadingSteps;
 }
 
@@ -42,21 +42,21 @@ let last: { readonly text: string; readonly found: Deletion } | undefined;
 /** What a text for a shell deletes at most, as far as its words tell. */
 export function deletionOf(given: string): Deletion {
   if (last?.text === given) return last.found;
-  const found = deletionIn(given, { depth: 0, believed: "all", steps: new ReadingSteps() });
+  const found = deletionIn(given, { depth: 0, trust: "all", steps: new ReadingSteps() });
   last = { text: given, found };
   return found;
 }
-function deletionIn(given: string, { depth, believed: outer, isCode = false, steps }: Scope): Deletion {
+function deletionIn(given: string, { depth, trust: outer, isCode = false, steps }: Scope): Deletion {
   if (depth > MAX_DEPTH || given.length > MAX_TEXT || steps.takesTooLong(1 + given.length / 10)) return "many";
   if (depth === 0 && onlyEdits(given)) return "few";
   // The command may set the variable, and a program that runs another one may give it other variables.
   const shown = depth > 0 ? given : withKnownNames(given);
   const text = given.includes("TMPDIR") && (depth > 0 || setsFolder(given)) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;
-  const rough = once(() => roughCommands(text));
+  const split = once(() => splitCommands(text));
   if (givesName(text)) return "many";
-  const brings = mayBring(text);
-  if (brings && (copiesDeleter(text, rough()) || movesAway(text, rough()))) return "many";
-  const scope: Scope = { depth, believed: leastOf(outer, brings ? believedIn(text, rough()) : believedByWords(text)), steps };
+  const copiesOrMoves = mayCopyOrMove(text);
+  if (copiesOrMoves && (copiesDeleter(text, split()) || movesAway(text, split()))) return "many";
+  const scope: Scope = { depth, trust: leastTrust(outer, copiesOrMoves ? trustIn(text, split()) : trustByWords(text)), steps };
   if (setsDeletion(text, scope)) return "many";
   const read = readShell(text);
   if (read.kind === "plain") {
@@ -64,9 +64,9 @@ function deletionIn(given: string, { depth, believed: outer, isCode = false, ste
     return isMany(commands, scope) || runsInput({ text, commands, inputs: [] }, scope) ? "many" : "few";
   }
   // Two readings: one goes by the text alone, the other by what a shell makes of it.
-  if (isMany(rough(), scope)) return "many";
+  if (isMany(split(), scope)) return "many";
   const { isCertain, commands, inputs } = readCommands(text);
-  if (!isCode && ((!isCertain && rough().some(([program]) => isMade(program) && program !== "$")) || commands.some(makesMode)))
+  if (!isCode && ((!isCertain && split().some(([program]) => isMade(program) && program !== "$")) || commands.some(makesMode)))
     return "many";
   const named = commands.map(({ words }) => words);
   if ((!isCode && commands.some(isUnknown)) || isMany(named, scope) || runsInput({ text, commands: named, inputs }, scope)) return "many";
@@ -93,14 +93,14 @@ const setsFolder = (text: string): boolean => SETS_TMPDIR.test(withoutQuotes(tex
 
 /** Whether one command deletes many files, or may. */
 export function deletesMany(words: readonly string[]): boolean {
-  return isMany([words], { depth: 0, believed: "all", steps: new ReadingSteps() });
+  return isMany([words], { depth: 0, trust: "all", steps: new ReadingSteps() });
 }
 
 /** Files that each part of a command names for deletion. */
 function partsOf([program = "", ...rest]: readonly string[], scope: Scope): readonly (number | "many")[] {
   const words = [...asGit(program), ...rest];
   const name = nameOf(words[0]);
-  const count = (from: readonly string[]): number | "many" => countOf(from, scope.believed);
+  const count = (from: readonly string[]): number | "many" => countOf(from, scope.trust);
   const runs = runsAnother(words) || MORE_RUNNERS.has(name);
   if (copiesByPath(words, runs)) return ["many"];
   if (!runs) return [count(words)];
@@ -183,7 +183,7 @@ function runsUnknown(words: readonly string[]): boolean {
 /** Whether a program gets commands as its input, and they delete many files or are not in the text. */
 function runsInput(
   { text, commands, inputs }: { readonly text: string; readonly commands: Commands; readonly inputs: readonly string[] },
-  { believed, steps }: Scope,
+  { trust, steps }: Scope,
 ): boolean {
   const isPiped = once(() => isPipedToShell(text));
   const mayBeInput = once(() => namesInput(text));
@@ -194,14 +194,14 @@ function runsInput(
     return reads === "yes" || ((reads === "unsure" || mayBeInput()) && isPiped());
   });
   if (text.includes("<(") && /(?:^|[\s;&|(])(?:\.|source|[\w./-]*sh)\s+(?:-\w+\s+){0,9}<\(/.test(text)) return true;
-  if (SETS_COMMAND.test(text) && mentionsDeletion([text], { believed: "none", steps })) return true;
+  if (SETS_COMMAND.test(text) && mentionsDeletion([text], { trust: "none", steps })) return true;
   if (!/[|<>]/.test(text)) return false;
   const isShown = commands.every((words) => isPrinted(words) || isShell(words[0])) && !EXPANDED.test(text);
   if (isFed && !isShown && (inputs.length === 0 || isPiped())) return true;
   const takes = commands.some(
     (words) => isShell(words[0]) || /^\.{1,2}\//.test(words[0] ?? "") || (runsAnother(words) && !NO_INPUT.has(nameOf(words[0]))),
   );
-  return takes && mentionsDeletion([text], { believed, steps });
+  return takes && mentionsDeletion([text], { trust, steps });
 }
 /** Variables whose values other programs run. */
 const SETS_COMMAND = /\b(?:[A-Z_]{0,40}(?:EDITOR|PAGER|COMMAND|ENV|BROWSER|ASKPASS)|GIT_[A-Z_]{1,40}|LESSOPEN|SHELL)=/;
@@ -221,7 +221,7 @@ const SHOWN: ReadonlySet<string> = new Set(["echo", "printf", "cat", "cd", "set"
 const isUnknown = ({ isUnknown, words }: ReadCommand): boolean => isUnknown && words[0] !== "[";
 
 /** The text of a complex command, cut where another command may begin. Quotes and backslashes are left out: any of them may be a spelling. */
-function roughCommands(text: string): Commands {
+function splitCommands(text: string): Commands {
   return withoutQuotes(text.replaceAll(/\\\n/g, " "))
     .replaceAll(/&>>?|>[&|]|<&/g, ">")
     .split(/[;&|\n\r()`]|(?<!\$)\{(?=\s)/)

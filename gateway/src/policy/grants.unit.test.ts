@@ -169,7 +169,7 @@ describe("[GR3] what a command can be granted as", () => {
     for (const sandbox of ["workspace", "workspace+net", "strict"] as const)
       for (const command of ["rm -rf dist", "rsync --delete a b"]) assert.deepEqual(commands(command, sandbox), [command.split(" ")]);
     assert.deepEqual(commands("rm -rf dist"), [["rm", "-rf", "dist"]]);
-    // Outside a sandbox it brings what another command may have changed.
+    // Outside a sandbox it copiesOrMoves what another command may have changed.
     assert.equal(commands("rsync --delete a b"), undefined);
     assert.deepEqual(commands("sh -c 'rm -rf a'", "workspace"), [["sh", "-c", "rm -rf a"]]);
     // Allowed is this line, not any input of a shell.

@@ -108,11 +108,11 @@ function withValues(text: string): string {
     const others = known.slice(begin.length + whole.length);
     const isOnly = !OF_SYSTEM.test(name) && !/mktemp|TMPDIR/.test(withoutQuotes(others)) && isOnlyRead(name, others);
     if (isOnly)
-      known = `${begin}${whole.replace(/=.*/s, "=made")}${replaced(`"\\$(?:${name}|\\{${name}\\})"`, `/tmp/mktemp.${name}`, others)}`;
+      known = `${begin}${whole.replace(/=.*/s, "=made")}${substitute(`"\\$(?:${name}|\\{${name}\\})"`, `/tmp/mktemp.${name}`, others)}`;
   }
   const named = new Set([...text.matchAll(/(?<=^|[\s;&|(])"?\$\{?([A-Z][A-Z0-9]{1,8})\b/g)].map(([, name = ""]) => name));
   for (const name of named)
-    if (TOOLS.has(name) && isOnlyRead(name, text)) known = replaced(`("?)\\$(?:${name}|\\{${name}\\})\\1`, name.toLowerCase(), known);
+    if (TOOLS.has(name) && isOnlyRead(name, text)) known = substitute(`("?)\\$(?:${name}|\\{${name}\\})\\1`, name.toLowerCase(), known);
   return known;
 }
 /** A path by plain names, alone in quotes or without any. */
@@ -126,5 +126,5 @@ function isOnlyRead(name: string, text: string): boolean {
  * Where the variable is a word of its own: what is joined to it can make another path of it. The folder only in quotes: without them a
  * name that mktemp could not give leaves no word.
  */
-const replaced = (spelling: string, value: string, text: string): string =>
+const substitute = (spelling: string, value: string, text: string): string =>
   text.replaceAll(new RegExp(`(?<=^|[\\s;&|(])${spelling}(?=$|[\\s;&|)]|'(?:$|[\\s;&|)]))`, "g"), value);

@@ -4,6 +4,7 @@
  */
 import type { ReadCommand } from "./command-words.ts";
 import { GIT_VALUE, nameOf } from "./deleters.ts";
+import { MADE } from "./prefixed-programs.ts";
 import { runsAnother } from "./wrappers.ts";
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
@@ -13,11 +14,10 @@ const OF_MODES = words(
 );
 /** Subcommands of git that delete with an option or another subcommand only. */
 const OF_GIT = words("clean rm worktree stash reset checkout switch restore checkout-index read-tree sparse-checkout submodule");
-const IS_MADE = /[$`*?[]|\{[^\s}]*(?:,|\.\.)/;
 
 /** Whether a command of a program of several modes has a mode that the shell makes. */
 export function makesMode({ words, options }: ReadCommand): boolean {
-  if (!options.includes(true) && !words.some((word) => IS_MADE.test(word))) return false;
+  if (!options.includes(true) && !words.some((word) => MADE.test(word))) return false;
   const hasAnother = runsAnother(words);
   return words.some(
     (word, at) => (at === 0 || hasAnother) && OF_MODES.has(nameOf(word)) && isModeMade(nameOf(word), words, options, at + 1),
@@ -26,13 +26,13 @@ export function makesMode({ words, options }: ReadCommand): boolean {
 function isModeMade(name: string, given: readonly string[], options: readonly boolean[], from: number): boolean {
   if (name === "cmake") {
     const mode = given.indexOf("-E", from);
-    return options[from] === true || (mode !== -1 && (options[mode + 1] === true || IS_MADE.test(given[mode + 1] ?? "")));
+    return options[from] === true || (mode !== -1 && (options[mode + 1] === true || MADE.test(given[mode + 1] ?? "")));
   }
   let at = from;
   if (name === "git") {
     while (given[at]?.startsWith("-") === true && options[at] !== true) at += GIT_VALUE.has(given[at] ?? "") ? 2 : 1;
     const subcommand = given[at] ?? "";
-    if (options[at] === true || IS_MADE.test(subcommand)) return true;
+    if (options[at] === true || MADE.test(subcommand)) return true;
     if (!OF_GIT.has(subcommand)) return false;
   }
   return options.slice(at).some((isMade) => isMade);

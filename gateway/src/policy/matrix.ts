@@ -65,7 +65,7 @@ function unsureText(taint: Taint | undefined, byOthers: boolean): string {
 const TRUST = " If you have checked it, send /trust in that conversation, and the next such calls do not ask.";
 
 /** Ends each question of such a conversation. `isSpared`: without what others have written, the call would not need a word. */
-export const heardText = (taint: Taint | undefined, isSpared: () => boolean): string => {
+export const labelText = (taint: Taint | undefined, isSpared: () => boolean): string => {
   if (!isForeign(taint)) return "";
   const heard = ` Others may have written what the conversation has read (${taintText(taint)}).`;
   return isSpared() ? heard + TRUST : heard;

@@ -1,10 +1,10 @@
 /** Deletions that are mentioned in code, or behind an option, of a program that runs other commands (rule PO13). PURE. */
-import { type Believed, countOf, MAX_DELETED, namesDeleter, nameOf } from "./deleters.ts";
+import { type TemporaryTrust, countOf, MAX_DELETED, namesDeleter, nameOf } from "./deleters.ts";
 import type { ReadingSteps } from "./reading-steps.ts";
 import { withoutQuotes } from "./quotes.ts";
 
 interface Reading {
-  readonly believed: Believed;
+  readonly trust: TemporaryTrust;
   readonly steps: ReadingSteps;
 }
 
@@ -31,7 +31,7 @@ function isMentioned(text: string, program: string, reading: Reading): boolean {
     if (!namesDeleter(bare)) return false;
     if ((isList && nameOf(bare) === "rm") || ++seen > MAX_MENTIONS) return true;
     if (reading.steps.takesTooLong((tokens.length - at) / 16)) return true;
-    const count = countOf([bare, ...tokens.slice(at + 1)], reading.believed);
+    const count = countOf([bare, ...tokens.slice(at + 1)], reading.trust);
     return count === "many" || count > MAX_DELETED;
   });
 }

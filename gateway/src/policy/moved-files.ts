@@ -5,7 +5,7 @@
 import { normalPath } from "./paths.ts";
 import { readShell } from "./shell.ts";
 import { runsAnother } from "./wrappers.ts";
-import { type Believed, type Commands, isTemporary, namesDeleter, nameOf } from "./deleters.ts";
+import { type TemporaryTrust, type Commands, isTemporary, namesDeleter, nameOf } from "./deleters.ts";
 import { withoutQuotes } from "./quotes.ts";
 
 /** Folders that end with the command in a sandbox: what is moved there is gone. */
@@ -31,9 +31,9 @@ function isGone(moves: readonly Move[], text: string): boolean {
   });
 }
 /** Whether a command moves something there, or from elsewhere into a temporary folder: a later deletion there is not asked about. */
-export function movesAway(text: string, rough: Commands): boolean {
+export function movesAway(text: string, commands: Commands): boolean {
   const plain = withoutQuotes(text);
-  const moves = rough.flatMap(movedBy);
+  const moves = commands.flatMap(movedBy);
   if (moves.length === 0) return false;
   if (MEMORY.test(plain) || isGone(moves, plain)) return true;
   if (movesOneFile(text)) return false;
@@ -113,24 +113,24 @@ export const MOVERS: ReadonlySet<string> = new Set(
   "mv gmv cp gcp rename install rsync tar gtar bsdtar unzip 7z cpio git rclone scp exch".split(" "),
 );
 /** Of a text that names no program of these sets. */
-export const believedByWords = (text: string): Believed =>
+export const trustByWords = (text: string): TemporaryTrust =>
   /symlink/i.test(text) ? "none" : /\brename|\bmove/i.test(text) ? "direct" : "all";
-export function believedIn(text: string, rough: Commands): Believed {
-  if (believedByWords(text) === "none") return "none";
+export function trustIn(text: string, commands: Commands): TemporaryTrust {
+  if (trustByWords(text) === "none") return "none";
   const names = withoutQuotes(text)
     .split(/[\s;&|(){}`]+/)
     .filter((word) => !isTemporary(word, "all"))
     .map((word) => nameOf(word));
-  if (names.some((name) => LINKERS.has(name)) || mayDeleteMoved(text, rough)) return "none";
-  return names.some((name) => MOVERS.has(name)) ? "direct" : believedByWords(text);
+  if (names.some((name) => LINKERS.has(name)) || mayDeleteMoved(text, commands)) return "none";
+  return names.some((name) => MOVERS.has(name)) ? "direct" : trustByWords(text);
 }
 /** Whether a command may move what is elsewhere into a temporary folder in a way that `movesAway` does not follow. */
-function mayDeleteMoved(text: string, rough: Commands): boolean {
+function mayDeleteMoved(text: string, commands: Commands): boolean {
   const goesElsewhere = /\b(?:cd|pushd)\s/.test(text);
-  return rough.flatMap(movedBy).some(({ operands, hasTarget }) => {
+  return commands.flatMap(movedBy).some(({ operands, hasTarget }) => {
     const fromElsewhere = !operands.slice(0, -1).every((word) => isTemporary(word, "all"));
     return hasTarget || (fromElsewhere && (goesElsewhere || /^[.$~]/.test(operands.at(-1) ?? "")));
   });
 }
-export const leastOf = (one: Believed, other: Believed): Believed =>
+export const leastTrust = (one: TemporaryTrust, other: TemporaryTrust): TemporaryTrust =>
   one === "none" || other === "none" ? "none" : one === "direct" ? one : other;

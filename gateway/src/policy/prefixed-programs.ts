@@ -31,7 +31,8 @@ export const isShell = (program = ""): boolean => SHELLS.has(nameOf(program)) ||
 /** The shell makes the word, or the name at its end. */
 const LEADS = /^(?:[$`]|<\(|\{\}$)/;
 const HOME = /^\$\{?(?:HOME|PWD)\}?\//;
-const MADE = /[$`*?[]|\{[^\s}]*(?:,|\.\.)/;
+/** A part of a word that the shell replaces. */
+export const MADE = /[$`*?[]|\{[^\s}]*(?:,|\.\.)/;
 export function isMade(word = ""): boolean {
   const rest = word.replace(HOME, "");
   // A text with blanks is no name of a program, unless a variable begins it.

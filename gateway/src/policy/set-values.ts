@@ -2,7 +2,7 @@
  * Variables that a text sets for the programs it runs (rule PO13). PURE. A program may take the value for options, as tar does with TAR_OPTIONS,
  * or for a command, as make does with CC.
  */
-import { type Believed, countOf, namesDeleter } from "./deleters.ts";
+import { type TemporaryTrust, countOf, namesDeleter } from "./deleters.ts";
 import { mentionsDeletion } from "./mentioned-deletions.ts";
 import type { ReadingSteps } from "./reading-steps.ts";
 import { withoutQuotes } from "./quotes.ts";
@@ -12,7 +12,7 @@ const SETS = /(?<![\w$])([A-Za-z_]\w{0,60})\+?=/g;
 const OPTIONS_OF = /^([A-Z\d]{1,20}?)_?(?:OPTIONS|OPTS|OPTION|OPT|FLAGS)?$/;
 
 /** Whether a value that the text sets is a command that deletes many files, or options with which its program does. */
-export function setsDeletion(text: string, reading: { readonly believed: Believed; readonly steps: ReadingSteps }): boolean {
+export function setsDeletion(text: string, reading: { readonly trust: TemporaryTrust; readonly steps: ReadingSteps }): boolean {
   if (!text.includes("=")) return false;
   const sets = new RegExp(SETS);
   for (let found = sets.exec(text); found !== null; found = sets.exec(text)) {

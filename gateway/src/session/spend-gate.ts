@@ -5,7 +5,7 @@
  */
 import type { ModelRef, Usage } from "../../../protocol/gen/types.ts";
 import { amountText, limitAdvice } from "../calls/limit-question.ts";
-import { believedUsage } from "../models/believed-usage.ts";
+import { cappedUsage } from "../models/capped-usage.ts";
 import { tokensOfChars } from "../models/estimate.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { CallTerms, ModelOutcome, TermsAsk } from "../ports/model.ts";
@@ -143,23 +143,23 @@ export class SpendGate {
    */
   #counted(outcome: ModelOutcome, received: Received, terms: CallTerms, ask: CallAsk): ModelOutcome {
     const counted = countedOf(outcome);
-    const believed = counted && this.#believed(counted, terms, ask);
+    const capped = counted && this.#capped(counted, terms, ask);
     // The run's own budget counts what the ledger counts, also of a provider that counts nothing.
-    if (outcome.kind === "replied") return withUsage(outcome, believed ?? estimated(terms, ask.inputTokens, received));
+    if (outcome.kind === "replied") return withUsage(outcome, capped ?? estimated(terms, ask.inputTokens, received));
     const { usage: _usage, ...rest } = outcome;
     // It has the request, and may work on it still.
     const isLate = outcome.error.reason === "model.timeout";
-    const hasBegun = believed !== undefined || received.chars > 0 || received.isAccepted || received.isStopped || isLate;
+    const hasBegun = capped !== undefined || received.chars > 0 || received.isAccepted || received.isStopped || isLate;
     if (!hasBegun) return rest;
-    return { ...rest, usage: atLeast(believed, estimated(terms, ask.inputTokens, received), terms) };
+    return { ...rest, usage: atLeast(capped, estimated(terms, ask.inputTokens, received), terms) };
   }
-  #believed(usage: Usage, terms: CallTerms, { inputTokens, model }: CallAsk): Usage {
-    const believed = believedUsage(usage, terms, inputTokens);
-    if (believed === undefined) return usage;
+  #capped(usage: Usage, terms: CallTerms, { inputTokens, model }: CallAsk): Usage {
+    const capped = cappedUsage(usage, terms, inputTokens);
+    if (capped === undefined) return usage;
     const amount = ({ total, costUsd }: Usage): string => `${total} tokens${costUsd === undefined ? "" : `, $${costUsd.toFixed(2)}`}`;
-    const text = `${model.provider}/${model.id} counted ${amount(usage)}, more than the call can have used; ${amount(believed)} count`;
+    const text = `${model.provider}/${model.id} counted ${amount(usage)}, more than the call can have used; ${amount(capped)} count`;
     this.#ports.failed("believing the provider's count of a model call", new Error(text));
-    return believed;
+    return capped;
   }
   #covers(need: Amount, guest: string | undefined): boolean {
     const purse = this.#purse;

@@ -5,7 +5,7 @@ import { hideSecrets } from "../../../../protocol/runtime/secret-shapes.ts";
 import { actorOf } from "../../kernel/authorise.ts";
 import type { Handler } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import { believedUsage } from "../../models/believed-usage.ts";
+import { cappedUsage } from "../../models/capped-usage.ts";
 import { tokensOfText } from "../../models/estimate.ts";
 import { keyCharacterProblem } from "../../models/key-characters.ts";
 import { resolveModelId } from "../../models/resolve.ts";
@@ -59,8 +59,8 @@ interface Begun {
   readonly ok: true;
   readonly signal: AbortSignal;
   readonly settle?: (used: OwnUse) => void;
-  /** What is believed of the provider's count (rule SP12). */
-  readonly believe: (usage: Usage) => Usage;
+  /** What counts of the provider's count (rule SP12). */
+  readonly cap: (usage: Usage) => Usage;
 }
 /** Sets the call's worst cost aside, or says why no call is made. */
 function begin(
@@ -75,19 +75,19 @@ function begin(
   const inputTokens = tokensOfText(SYSTEM_PROMPT + QUESTION);
   const terms = callTerms(model, config.effective(), { inputTokens, cachedTokens: 0, maxTokens: MAX_TOKENS, thinkLevel: "none" });
   const signal = stopSignal();
-  const believe = (usage: Usage): Usage => (terms && believedUsage(usage, terms, inputTokens)) ?? usage;
-  if (terms === undefined) return { ok: true, signal, believe };
+  const cap = (usage: Usage): Usage => (terms && cappedUsage(usage, terms, inputTokens)) ?? usage;
+  if (terms === undefined) return { ok: true, signal, cap };
   const { rates, inputUsd, output } = terms;
   const need: Amount = rates ? { costUsd: inputUsd + output * rates.output, tokens: 0 } : { costUsd: 0, tokens: inputTokens + output };
   const reserved = ownCall({ agentId: config.defaultAgentId(), model: nameOf(ports, model), need });
-  return reserved.ok ? { ...reserved, signal, believe } : reserved;
+  return reserved.ok ? { ...reserved, signal, cap } : reserved;
 }
 
 async function testModel(
   { config, model: client, now }: ModelTestPorts,
   model: ModelRef,
   apiKey: string | undefined,
-  { settle, signal, believe }: Begun,
+  { settle, signal, cap }: Begun,
 ): Promise<Result<ResultOf<"model.test">>> {
   const { provider } = model;
   const stored = config.access([provider]);
@@ -110,7 +110,7 @@ async function testModel(
       hasText = true;
     },
   });
-  const used = usedBy(outcome, hasText, believe);
+  const used = usedBy(outcome, hasText, cap);
   if (used !== undefined) settle?.(used);
   if (signal.aborted) return failure("gateway.stopped", "GSV was stopped while the model was called.");
   if (outcome.kind === "failed" && whole(outcome) === undefined) return { ok: false, error: outcome.error };
@@ -134,9 +134,9 @@ const NEVER_BILLED: ReadonlySet<string> = new Set([
   "model.unknown",
 ]);
 /** Undefined: what was set aside stays counted, because the provider may have billed a call that was cut off, however much. */
-function usedBy(outcome: ModelOutcome, hasText: boolean, believe: Begun["believe"]): OwnUse | undefined {
+function usedBy(outcome: ModelOutcome, hasText: boolean, cap: Begun["cap"]): OwnUse | undefined {
   const counted = whole(outcome);
-  const usage = counted && believe(counted);
+  const usage = counted && cap(counted);
   if (usage !== undefined && usage.total > 0)
     return { ...usage, costUsd: usage.costUsd ?? 0, tokens: usage.costUsd === undefined ? usage.total : 0 };
   const hasBegun = hasText || outcome.usage !== undefined;

@@ -1,5 +1,5 @@
 /**
- * What is believed of a provider's count of one call (gateway rule SP12): no more than the call can have used. PURE. Negative numbers and
+ * What counts of a provider's count of one call (gateway rule SP12): no more than the call can have used. PURE. Negative numbers and
  * fractions are gone before (answer.ts).
  */
 import type { Usage } from "../../../protocol/gen/types.ts";
@@ -12,7 +12,7 @@ const INPUT_MORE = 4_096;
 const OUTPUT_FACTOR = 2;
 
 /** Undefined: the count is plausible. Else what counts in its place. */
-export function believedUsage(usage: Usage, terms: CallTerms, inputTokens: number): Usage | undefined {
+export function cappedUsage(usage: Usage, terms: CallTerms, inputTokens: number): Usage | undefined {
   const mostInput = INPUT_FACTOR * Math.ceil(inputTokens) + INPUT_MORE;
   const output = Math.min(usage.output, OUTPUT_FACTOR * terms.output);
   // What was read from the cache is cheapest, so it loses first.
