@@ -9,8 +9,8 @@ function unique(texts: readonly string[]): readonly string[] {
 }
 export const all = (texts: readonly string[]): Record<string, string> =>
   Object.fromEntries(unique(texts).map((text) => [text, deletionOf(text)]));
-export const each = (texts: readonly string[], said: string): Record<string, string> =>
-  Object.fromEntries(unique(texts).map((text) => [text, said]));
+export const each = (texts: readonly string[], verdict: string): Record<string, string> =>
+  Object.fromEntries(unique(texts).map((text) => [text, verdict]));
 /** With `§` for `$` before a brace, which is a template elsewhere. */
 export const braced = (text: string): string => text.replaceAll("§", "$");
 export const files = (count: number): string => Array.from({ length: count }, (_, index) => `f${index}`).join(" ");
