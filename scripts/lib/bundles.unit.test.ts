@@ -196,7 +196,7 @@ describe("deploy.json", () => {
 });
 
 describe("bundles", () => {
-  it("[M10] [PK3] readers of documents and images, the engine of patterns, the routes of the HTTP contract, what works on schedules, hooks, tasks and jobs of other programs, packs, transfers, invitations, moves, and the model clients are modules of their own, and the start contains none of them", () => {
+  it("[M10] [PK3] readers of documents and images, the engine of patterns, the reader of YAML, the routes of the HTTP contract, what works on schedules, hooks, tasks and jobs of other programs, packs, transfers, invitations, moves, and the model clients are modules of their own, and the start contains none of them", () => {
     const folder = mkdtempSync(join(tmpdir(), "gsv-bundle-"));
     try {
       execFileSync(process.execPath, [join(ROOT, "scripts", "bundle-gateway.ts"), folder]);
@@ -210,6 +210,7 @@ describe("bundles", () => {
         "embeddings.mjs",
         "events.mjs",
         "feature-tables.mjs",
+        "front-matter.mjs",
         "google.mjs",
         "hooks.mjs",
         "images.mjs",
@@ -222,6 +223,7 @@ describe("bundles", () => {
         "openai.mjs",
         "pdf.mjs",
         "photon_rs_bg.wasm",
+        "read-definition.mjs",
         "regex.mjs",
         "routes.mjs",
         "runs.mjs",
@@ -248,7 +250,7 @@ describe("bundles", () => {
       for (const name of ["documents.mjs", "images.mjs", "pdf.mjs"]) assert.deepEqual(modulesAtStart(folder, name).filter(isShared), []);
       // The table of errors, which most parts use, is there once.
       assert.equal(found.filter((name) => name.endsWith("js") && textOf(name).includes("nothing runs until its owner resumes")).length, 1);
-      // Words of the clients, PDF.js, fflate, Photon, RE2JS, ts-rest and croner.
+      // Words of the clients, PDF.js, fflate, Photon, RE2JS, yaml, ts-rest and croner.
       for (const [name, word] of [
         ["anthropic.mjs", "anthropic-version"],
         ["openai.mjs", "OpenAI-Organization"],
@@ -256,6 +258,8 @@ describe("bundles", () => {
         ["documents.mjs", "invalid zip data"],
         ["images.mjs", "photonimage_new"],
         ["regex.mjs", "RE2JSCompileException"],
+        ["front-matter.mjs", "BAD_COLLECTION_TYPE"],
+        ["read-definition.mjs", "BAD_COLLECTION_TYPE"],
         ["routes.mjs", "ts-rest"],
         ["jobs.mjs", "job_not_indexed"],
         ["commerce.mjs", "refundCreate"],
