@@ -9,6 +9,7 @@ import { PolicyClassValues, PolicyModeValues } from "../../../protocol/gen/types
 import { engine, onNode, native, bash, decided, verdict, rule, command } from "../../test/policy/decisions.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { decide, policyOf, POLICY_ERROR } from "./decide.ts";
+import { policyProblems } from "./rule-problems.ts";
 
 describe("[PO1] rules", () => {
   test("the first that applies decides, and is named", () => {
@@ -345,4 +346,18 @@ test("[AD7] a tool of which the definition asks each time is asked about, whatev
   const denied = decide(call, { policy: policyOf({ rules: [rule("deny", "*")] }, engine), isOwners: true, alwaysAsked: ["lap__*"] });
   assert.equal(denied.verdict, "deny");
   assert.equal(decided(call, { rules: [rule("allow", "*")] }).verdict, "allow");
+});
+
+test("[PO4] [SB21] a rule that names the command and its sandbox `read-only` can be saved, and allows exactly that call", () => {
+  const when = [
+    { path: "command", op: "equals" as const, value: ["ls"] },
+    { path: "sandbox", op: "equals" as const, value: "read-only" },
+  ];
+  const config = { rules: [{ id: "look", tool: "*__Bash", decision: "allow" as const, when }] };
+  assert.deepEqual(policyProblems(config, engine, { native: [], machines: [], machineNames: ["lap__Bash"] }), []);
+  const verdictOf = (args: Record<string, unknown>): string =>
+    decide(onNode("Bash", "exec", args), { policy: policyOf(config, engine), mode: "ask", isOwners: true }).verdict;
+  assert.equal(verdictOf({ command: "ls", sandbox: "read-only" }), "allow");
+  assert.equal(verdictOf({ command: "ls", sandbox: "off" }), "ask");
+  assert.equal(verdictOf({ command: "ls -l", sandbox: "read-only" }), "ask");
 });

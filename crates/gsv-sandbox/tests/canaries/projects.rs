@@ -166,6 +166,12 @@ pub(crate) fn protects_any_git(tier: Tier) {
     scene.fails(tier, "echo x >>mirror.git/worktrees/added/commondir");
 }
 
+/// Makes a file, and the folders above it.
+fn make(file: &std::path::Path, text: &str) {
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(file, text).unwrap();
+}
+
 /// What the configuration of a repository names, as git itself runs it: hooks in another folder, one that is missing, included files, programs.
 pub(crate) fn protects_configured(tier: Tier) {
     let scene = Scene::new(Profile::Workspace);
@@ -176,8 +182,7 @@ pub(crate) fn protects_configured(tier: Tier) {
         ".githooks/pre-commit",
         "tools/watch",
     ] {
-        std::fs::create_dir_all(ws.join(file).parent().unwrap()).unwrap();
-        std::fs::write(ws.join(file), "").unwrap();
+        make(&ws.join(file), "");
     }
     git(&ws, &["init", "-q"]);
     git(&ws, &["commit", "-q", "--allow-empty", "-m", "first"]);
@@ -249,8 +254,7 @@ pub(crate) fn protects_homes(tier: Tier) {
         "tools/cdd.sh",
         "tools/top.sh",
     ] {
-        std::fs::create_dir_all(ws.join(file).parent().unwrap()).unwrap();
-        std::fs::write(ws.join(file), "own").unwrap();
+        make(&ws.join(file), "own");
     }
     git(&ws, &["init", "-q"]);
     git(&ws, &["config", "alias.cdd", "!cd tools && ./cdd.sh"]);
