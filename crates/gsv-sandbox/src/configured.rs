@@ -1,5 +1,5 @@
-//! What the configuration of a repository, or of the user, makes git run, or read as configuration, and where that is on the disk. PURE: the file system is
-//! asked through [`Look`].
+//! What the configuration of a repository, or of the user, makes git run, or read as configuration, and where that is on the disk. PURE:
+//! the file system is asked through [`Look`].
 
 use std::path::{Component, Path, PathBuf};
 
@@ -234,7 +234,8 @@ fn bases_of(git: &Path, names: &[Named], files: &[PathBuf], look: &Bounded) -> V
 mod tests {
     use super::*;
     use crate::look::fake::Fake;
-    use crate::protect::{is_run_by_others, protected};
+    use crate::protect::protected;
+    use crate::search::is_run_by_others;
 
     #[test]
     fn sb5_what_the_configuration_of_a_repository_names_is_protected() {

@@ -98,7 +98,8 @@ fn links_below(folder: &Path, look: &Bounded) -> Vec<Target> {
 mod tests {
     use super::*;
     use crate::look::fake::Fake;
-    use crate::protect::{is_run_by_others, protected};
+    use crate::protect::protected;
+    use crate::search::is_run_by_others;
 
     fn homes() -> [PathBuf; 1] {
         ["/home/u".into()]

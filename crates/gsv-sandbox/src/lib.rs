@@ -51,6 +51,7 @@ mod profile;
 mod protect;
 #[cfg(target_os = "linux")]
 mod relative;
+mod search;
 mod seatbelt;
 #[cfg(target_os = "linux")]
 mod seccomp;
@@ -69,4 +70,4 @@ pub use look::{Disk, Kind, Look};
 pub use plan::{Plan, Refused, Request};
 pub use probe::{Finding, Level, Program, Report, probe};
 pub use profile::{Profile, Tier};
-pub use protect::is_run_by_others;
+pub use search::is_run_by_others;

@@ -78,3 +78,13 @@ pub(crate) const NAMES: &[&str] = &[
     ".lessfilter",
     ".mailcap",
 ];
+
+/// Names that are protected in a git directory. `commondir` and `gitdir` say where a worktree has its configuration and hooks.
+pub(crate) const IN_GIT: &[&str] = &[
+    "config",
+    "config.worktree",
+    "hooks",
+    "info/attributes",
+    "commondir",
+    "gitdir",
+];

@@ -21,8 +21,8 @@ const ENTRIES: usize = 500_000;
 /// program has a socket in a writable folder, all sockets in that folder are taken for sockets of other programs.
 ///
 /// # Errors
-/// A sentence: the list can't be read; such a socket is not at its place, and the folder can't be searched for it; a program has left the folder of a socket that it
-/// bound by a relative path; or there are too many.
+/// A sentence: the list can't be read; such a socket is not at its place, and the folder can't be searched for it; a program has left the
+/// folder of a socket that it bound by a relative path; or there are too many.
 pub(crate) fn outside(
     covered: &[PathBuf],
     writable: &[PathBuf],

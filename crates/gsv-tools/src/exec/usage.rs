@@ -86,7 +86,8 @@ pub(super) fn excess(root: u32, limits: &CommandLimits) -> Option<Ending> {
 }
 
 /// What the files that the sandbox keeps in memory use. A process that has opened none of them may be the one that wrote them, so the
-/// file systems are asked; what it has mapped of them counts twice. All processes of a command have the same ones; a process that does not let itself be looked into is passed over.
+/// file systems are asked; what it has mapped of them counts twice. All processes of a command have the same ones; a process that does not
+/// let itself be looked into is passed over.
 #[cfg(target_os = "linux")]
 fn in_files(pids: &[u32]) -> u64 {
     let of_folder = |pid: &u32, folder: &str| {

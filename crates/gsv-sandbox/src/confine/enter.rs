@@ -1,0 +1,87 @@
+//! Enforces the plan of a command on this process, by its tier. bubblewrap, which makes a new process, is in `outside`.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use super::Confinement;
+#[cfg(not(target_os = "linux"))]
+use super::other_systems::restriction;
+use crate::gate::{Gate, Passed};
+use crate::look::Disk;
+use crate::mounts::close_inherited;
+#[cfg(target_os = "linux")]
+use crate::plan::Plan;
+use crate::profile::Tier;
+use crate::protect::protected;
+use crate::seatbelt;
+
+impl Confinement {
+    /// Enforces the plan, passes the gate and becomes the program; with bubblewrap it waits for the program, and returns its exit status.
+    /// That is 0 when the gate was closed.
+    ///
+    /// # Errors
+    /// A sentence: the command was not run.
+    pub(super) fn enter(&self, proxy: Option<&Path>, gate: Option<&Gate>, command: &[OsString]) -> Result<u8, String> {
+        let Ok(workdir) = std::env::current_dir() else {
+            return Err("the command's folder is gone".into());
+        };
+        close_inherited()?;
+        if proxy.is_some() && !self.tier.has_hosts() {
+            return Err(format!("the tier {} can't let single hosts through", self.tier.name()));
+        }
+        match self.tier {
+            Tier::Bubblewrap => self.enter_bubblewrap(proxy, gate, command, &workdir),
+            Tier::Landlock => {
+                let restriction = restriction(&self.plan)?;
+                if is_closed(gate)? {
+                    return Ok(0);
+                }
+                restriction.enforce()?;
+                Err(become_program(command, Vec::new()))
+            }
+            Tier::Seatbelt => {
+                // A hidden path may be a link, and one that is missing may be made.
+                let mut hidden = self.plan.hidden.clone();
+                hidden.extend(self.plan.hidden_now(&Disk)?);
+                let profile = seatbelt::profile(
+                    &self.plan,
+                    &hidden,
+                    &protected(
+                        &self.plan.searched(),
+                        &self.plan.writable,
+                        &self.plan.homes,
+                        &workdir,
+                        &Disk,
+                    )?,
+                );
+                if is_closed(gate)? {
+                    return Ok(0);
+                }
+                let mut built = Command::new(seatbelt::PROGRAM);
+                let error = built.arg("-p").arg(profile).args(command).exec();
+                Err(format!("{} can't be started: {error}", seatbelt::PROGRAM))
+            }
+        }
+    }
+}
+
+/// Waits at the gate, where there is one.
+fn is_closed(gate: Option<&Gate>) -> Result<bool, String> {
+    Ok(gate.map(Gate::pass).transpose()? == Some(Passed::Closed))
+}
+
+/// Returns only when that failed.
+pub(super) fn become_program(command: &[OsString], variables: Vec<(&'static str, String)>) -> String {
+    let Some((program, arguments)) = command.split_first() else {
+        return "there is no command".into();
+    };
+    let error = Command::new(program).args(arguments).envs(variables).exec();
+    format!("{} can't be started: {error}", program.display())
+}
+
+#[cfg(target_os = "linux")]
+fn restriction(plan: &Plan) -> Result<crate::landlock::Restriction, String> {
+    crate::landlock::Restriction::prepare(&crate::grants::grants(plan, &Disk)?, plan.read_only)
+}
