@@ -168,6 +168,54 @@ fn is_own(path: &Path) -> bool {
     first.is_some_and(|found| found.uid() == rustix::process::geteuid().as_raw())
 }
 
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+
+    use super::*;
+
+    /// As a user without privileges, also where the tests run as root.
+    fn without_privileges<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                let mut sets = capabilities(None).unwrap();
+                let reads_all = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
+                sets.effective.remove(reads_all);
+                sets.permitted.remove(reads_all);
+                set_capabilities(None, sets).unwrap();
+                work()
+            });
+            thread.join().unwrap()
+        })
+    }
+
+    #[test]
+    fn sb5_a_folder_that_can_not_be_listed_is_not_taken_for_an_empty_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let (folder, empty) = (dir.path().join("folder"), dir.path().join("empty"));
+        for path in [&folder, &empty] {
+            std::fs::create_dir(path).unwrap();
+        }
+        std::fs::write(folder.join(".envrc"), "").unwrap();
+        let set_mode = |mode| std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(mode)).unwrap();
+        set_mode(0o311);
+        let look = || {
+            let listed = Disk.try_list(&folder, 9).map(|entries| entries.len());
+            let kind = Disk.kind(&folder.join(".envrc"));
+            (listed, kind, Disk.is_listed(&folder), Disk.is_listed(&empty))
+        };
+        // It is the user's, who can be told to open it.
+        assert_eq!(without_privileges(look), (Err(Unseen), Some(Kind::File), false, true));
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&folder, Some(65_534), Some(65_534)).unwrap();
+            assert_eq!(without_privileges(look), (Ok(0), Some(Kind::File), false, true));
+        }
+        set_mode(0o711);
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod fake {
     //! A file system in memory: paths with kinds, links with targets.
@@ -181,6 +229,7 @@ pub(crate) mod fake {
         links: BTreeMap<PathBuf, PathBuf>,
         texts: BTreeMap<PathBuf, Vec<u8>>,
         closed: Vec<PathBuf>,
+        unlisted: Vec<PathBuf>,
         mounts: String,
     }
 
@@ -201,6 +250,12 @@ pub(crate) mod fake {
         /// A folder that can't be listed, and belongs to the user.
         pub(crate) fn closed(mut self, path: &str) -> Self {
             self.closed.push(path.into());
+            self
+        }
+
+        /// A folder of another user that can't be listed; names in it can be asked for.
+        pub(crate) fn unlisted(mut self, path: &str) -> Self {
+            self.unlisted.push(path.into());
             self
         }
 
@@ -250,6 +305,9 @@ pub(crate) mod fake {
             if self.closed.iter().any(|closed| dir.starts_with(closed)) {
                 return Err(Unseen);
             }
+            if self.unlisted.iter().any(|unlisted| dir == unlisted) {
+                return Ok(Vec::new());
+            }
             let below = self
                 .entries
                 .range(dir.to_owned()..)
@@ -263,6 +321,10 @@ pub(crate) mod fake {
 
         fn try_text(&self, path: &Path) -> Result<Option<Vec<u8>>, Unseen> {
             Ok(self.texts.get(path).cloned())
+        }
+
+        fn is_listed(&self, dir: &Path) -> bool {
+            !self.unlisted.iter().any(|unlisted| dir == unlisted)
         }
 
         fn mounts(&self) -> Result<Vec<u8>, String> {

@@ -217,6 +217,16 @@ mod tests {
     }
 
     #[test]
+    fn sb5_a_folder_of_another_user_that_can_not_be_listed_is_asked_for_each_protected_name() {
+        let disk = Fake::of(&["/ws/shared/.envrc", "/ws/shared/.vscode/tasks.json", "/ws/shared/file"]);
+        let found = |disk: &Fake| protected(&["/ws".into()], &[], &[], Path::new("/ws"), disk).unwrap();
+        let settings = ["/ws/shared/.envrc", "/ws/shared/.vscode"].map(PathBuf::from);
+        assert_eq!(found(&disk).read_only, settings);
+        let disk = disk.unlisted("/ws/shared");
+        assert_eq!(found(&disk).read_only, settings);
+    }
+
+    #[test]
     fn sb5_many_folders_are_searched_and_too_many_are_an_error() {
         let of = |count: usize| {
             let names: Vec<String> = (0..count).map(|number| format!("/ws/p{number:05}/")).collect();

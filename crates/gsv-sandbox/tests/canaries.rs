@@ -32,8 +32,8 @@ use self::files::{
     caches, changes_nothing, fails_closed, hidden_files, no_secrets, own_links, own_places, strict_reads, writes,
 };
 use self::others::{
-    masks_moved_sockets, masks_relative_sockets, masks_sockets, no_datagrams, no_descriptors, nothing_outside,
-    stale_plans, starts_once,
+    masks_met_sockets, masks_moved_sockets, masks_relative_sockets, masks_sockets, needs_the_list_of_sockets,
+    no_datagrams, no_descriptors, nothing_outside, stale_plans, starts_once,
 };
 use self::projects::{
     other_mounts, protects, protects_any_git, protects_configured, protects_homes, protects_linked, races,
@@ -72,7 +72,7 @@ const IN_EACH_TIER: [Test; 15] = [
     ("sb7_a_folder_that_was_replaced_by_a_link_is_made_again", own_links),
     ("sb7_what_is_in_the_place_of_an_own_folder_is_no_hindrance", own_places),
 ];
-const IN_BUBBLEWRAP: [Test; 12] = [
+const IN_BUBBLEWRAP: [Test; 14] = [
     ("sb5_hooks_and_settings_of_the_workspace_are_read_only", protects),
     ("sb5_worktrees_and_submodules_are_protected_too", protects_linked),
     ("sb5_git_directories_of_any_name_are_protected", protects_any_git),
@@ -83,6 +83,14 @@ const IN_BUBBLEWRAP: [Test; 12] = [
         masks_sockets,
     ),
     ("sb4_sockets_with_relative_paths_are_masked", masks_relative_sockets),
+    (
+        "sb4_sb21_a_socket_that_only_the_search_has_met_is_masked_also_for_a_command_that_reads_only",
+        masks_met_sockets,
+    ),
+    (
+        "sb4_sb10_without_the_list_of_sockets_no_command_runs",
+        needs_the_list_of_sockets,
+    ),
     (
         "sb4_a_socket_of_another_program_that_a_command_has_moved_is_masked",
         masks_moved_sockets,

@@ -14,7 +14,6 @@ use crate::mounts::close_inherited;
 #[cfg(target_os = "linux")]
 use crate::plan::Plan;
 use crate::profile::Tier;
-use crate::protect::protected;
 use crate::seatbelt;
 
 impl Confinement {
@@ -42,20 +41,7 @@ impl Confinement {
                 Err(become_program(command, Vec::new()))
             }
             Tier::Seatbelt => {
-                // A hidden path may be a link, and one that is missing may be made.
-                let mut hidden = self.plan.hidden.clone();
-                hidden.extend(self.plan.hidden_now(&Disk)?);
-                let profile = seatbelt::profile(
-                    &self.plan,
-                    &hidden,
-                    &protected(
-                        &self.plan.searched(),
-                        &self.plan.writable,
-                        &self.plan.homes,
-                        &workdir,
-                        &Disk,
-                    )?,
-                );
+                let profile = seatbelt::profile(&self.plan, &workdir, &Disk)?;
                 if is_closed(gate)? {
                     return Ok(0);
                 }

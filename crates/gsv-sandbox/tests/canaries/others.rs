@@ -172,6 +172,73 @@ pub(crate) fn masks_sockets(tier: Tier) {
     );
 }
 
+/// The kernel lists a socket under its first path, which is not in the workspace, so that only the search of the workspace meets it.
+pub(crate) fn masks_met_sockets(tier: Tier) {
+    if !has_python() {
+        return;
+    }
+    // A socket's address has 107 bytes, so the workspace has a short name.
+    let dir = TempDir::with_prefix_in("gsv-s-", "/var/tmp").unwrap();
+    let short = dir.path().canonicalize().unwrap();
+    let mut scene = Scene::new(Profile::Workspace);
+    scene.request.workspace = short.join("ws");
+    let moved = short.join("ws/a/b/s");
+    std::fs::create_dir_all(short.join("ws/a/b")).unwrap();
+    let other = std::os::unix::net::UnixListener::bind(short.join("s")).unwrap();
+    other.set_nonblocking(true).unwrap();
+    std::fs::rename(short.join("s"), &moved).unwrap();
+    let connect = format!(
+        "exec python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('{}')\"",
+        moved.display()
+    );
+    for output in [scene.reading(tier, &connect), scene.sh(tier, &connect)] {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{errors}");
+        assert!(errors.contains("ConnectionRefusedError"), "{errors}");
+        let nothing = other.accept().map(drop).map_err(|error| error.kind());
+        assert_eq!(nothing, Err(std::io::ErrorKind::WouldBlock));
+    }
+    // It is there for other programs.
+    std::os::unix::net::UnixStream::connect(&moved).unwrap();
+}
+
+/// Without the list of sockets, none of them can be masked.
+pub(crate) fn needs_the_list_of_sockets(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    let empty = scene.path("state/empty");
+    std::fs::create_dir(&empty).unwrap();
+    let run = |mount: &str| {
+        let command = scene.command(tier, "echo ran");
+        let mut outer = Command::new("unshare");
+        let script = format!("{mount} exec \"$@\"");
+        outer.args(["--user", "--map-root-user", "--mount", "/bin/sh", "-c", &script, "sh"]);
+        outer
+            .arg(command.get_program())
+            .args(command.get_args())
+            .current_dir(&scene.request.workspace)
+            .env_clear()
+            .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .output()
+    };
+    let is_possible = run("").is_ok_and(|output| output.stdout == b"ran\n");
+    if !is_possible {
+        println!("skipped: this machine does not allow other mounts for a test");
+        return;
+    }
+    // The folder of this process: `/proc/net` leads to it.
+    let output = run(&format!("mount --bind '{}' /proc/$$/net &&", empty.display())).unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(
+        (output.status.code(), &*output.stdout),
+        (Some(126), &b""[..]),
+        "{errors}"
+    );
+    assert!(
+        errors.contains("the sockets of other programs can't be listed"),
+        "{errors}"
+    );
+}
+
 /// The kernel does not tell the folder of a socket that was bound by a relative path.
 pub(crate) fn masks_relative_sockets(tier: Tier) {
     if !has_python() {
