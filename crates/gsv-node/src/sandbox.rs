@@ -8,7 +8,9 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 pub use gsv_sandbox::{Canary, DEFAULT_CACHES, Finding, HostRule, Level, Profile, Program, Report, Tier, is_reserved};
-use gsv_sandbox::{Disk, Plan, Request, environment, prepare, probe};
+use gsv_sandbox::{
+    Disk, Plan, Request, credentials_of_others, environment, homes_of_people, homes_of_user, prepare, probe,
+};
 pub use gsv_sandbox::{canary_main, confine_main};
 use gsv_tools::{Network, Sandbox};
 
@@ -58,8 +60,7 @@ pub fn examine(
     let refused = |reason: String| NodeError::SandboxFolder { reason };
     let made = DirBuilder::new().recursive(true).mode(0o700).create(&settings.own);
     made.map_err(|error| refused(format!("its folder {} can't be made: {error}.", settings.own.display())))?;
-    let mut homes = vec![settings.home.clone()];
-    homes.extend(system_home().filter(|home| *home != settings.home && home.is_dir()));
+    let homes = homes_of_user(Some(settings.home.clone()));
     let request = Request {
         profile: settings.profile,
         workspace: workspace.to_owned(),
@@ -287,50 +288,16 @@ fn of_others(own: &[PathBuf]) -> Vec<PathBuf> {
     if !rustix::process::getuid().is_root() {
         return Vec::new();
     }
-    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let homes: Vec<PathBuf> = homes_in(&users)
+    let homes: Vec<PathBuf> = homes_of_people()
         .into_iter()
         .filter(|home| !own.contains(home) && home.is_dir())
         .collect();
-    gsv_sandbox::credentials_of_others(&homes)
-}
-
-/// Homes of people in the text of a file of users. A daemon's is a folder of the system.
-fn homes_in(users: &str) -> Vec<PathBuf> {
-    let homes = users
-        .lines()
-        .filter_map(|line| line.split(':').nth(5))
-        .map(PathBuf::from);
-    let mut homes: Vec<PathBuf> = homes
-        .filter(|home| home.starts_with("/home") || home.starts_with("/root") || home.starts_with("/Users"))
-        .filter(|home| home.components().all(|part| part != std::path::Component::ParentDir))
-        .collect();
-    homes.sort();
-    homes.dedup();
-    homes
-}
-
-/// The home that the system knows for this user; `HOME` may name another one.
-fn system_home() -> Option<PathBuf> {
-    let users = std::fs::read_to_string("/etc/passwd").ok()?;
-    let me = rustix::process::getuid().as_raw().to_string();
-    users.lines().find_map(|line| {
-        let fields: Vec<&str> = line.split(':').collect();
-        (fields.get(2) == Some(&me.as_str())).then(|| fields.get(5).map(PathBuf::from))?
-    })
+    credentials_of_others(&homes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sb3_homes_are_those_of_people() {
-        let users = "root:x:0:0:root:/root:/bin/bash\ndaemon:x:1:1::/usr/sbin:/usr/sbin/nologin\nann:x:1000:1000::/home/ann:/bin/zsh\n\
-                     bob:x:1001:1001::/home/bob:/bin/sh\nann2:x:1002:1002::/home/ann:/bin/sh\nx:x:1003:1003::/home/../etc:/bin/sh\nbroken\n";
-        let expected = ["/home/ann", "/home/bob", "/root"].map(PathBuf::from);
-        assert_eq!(homes_in(users), expected);
-    }
 
     #[test]
     fn sb12_a_weaker_tier_than_before_is_taken_only_when_the_owner_accepts_it() {

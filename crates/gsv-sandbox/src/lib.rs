@@ -57,6 +57,7 @@ mod seatbelt;
 mod seccomp;
 #[cfg(target_os = "linux")]
 mod sockets;
+mod users;
 
 pub use caches::{DEFAULT_CACHES, prepare};
 pub use canary::{Canary, canary_main};
@@ -71,3 +72,4 @@ pub use plan::{Plan, Refused, Request};
 pub use probe::{Finding, Level, Program, Report, probe};
 pub use profile::{Profile, Tier};
 pub use search::is_run_by_others;
+pub use users::{homes_of_people, homes_of_user};

@@ -1,6 +1,10 @@
-//! The program that confines commands and the one that tries to break out, for this crate's tests.
+//! The program that confines commands, the one that tries to break out and one that writes files, for this crate's tests.
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
+
+use gsv_tools::beneath::{Beneath, Resolver, Scope};
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
@@ -8,6 +12,28 @@ fn main() -> ExitCode {
         Some("__confine") => gsv_sandbox::confine_main(args),
         Some("__canary") => gsv_sandbox::canary_main(args),
         Some("__supervise") => gsv_tools::supervise_main(args),
+        Some("__write") => write(&args.collect::<Vec<_>>()),
         _ => ExitCode::from(2),
     }
+}
+
+/// `WORKSPACE FILE...`: writes files of a workspace as the tools do. Prints a line for each.
+#[allow(clippy::print_stdout, reason = "the test reads it")]
+fn write(args: &[OsString]) -> ExitCode {
+    let [workspace, files @ ..] = args else {
+        return ExitCode::from(2);
+    };
+    let Ok(beneath) = Beneath::new(Path::new(workspace), Scope::Workspace, Resolver::Auto) else {
+        return ExitCode::from(2);
+    };
+    for file in files.iter().filter_map(|file| file.to_str()) {
+        let written = beneath
+            .parse(file)
+            .and_then(|path| beneath.write_file(&path, b"new", None));
+        match written {
+            Ok(()) => println!("{file}: written"),
+            Err(error) => println!("{file}: {error}"),
+        }
+    }
+    ExitCode::SUCCESS
 }

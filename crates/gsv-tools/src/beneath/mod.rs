@@ -19,6 +19,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use gsv_sandbox::homes_of_user;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -65,7 +66,7 @@ pub struct Beneath {
     private: Private,
     /// Further folders of the owner that commands may write: the configurations of git in them count, too.
     roots: Vec<PathBuf>,
-    /// Homes of the user, for `~/` in a configuration of git.
+    /// Homes of the user, as the sandbox has them: what their settings name is not changed.
     homes: Vec<PathBuf>,
     walk_only: AtomicBool,
 }
@@ -123,9 +124,9 @@ impl Beneath {
             scope,
             private: Private::default(),
             roots: Vec::new(),
-            homes: std::env::home_dir()
-                .and_then(|home| home.canonicalize().ok())
-                .into_iter()
+            homes: homes_of_user(std::env::home_dir())
+                .iter()
+                .filter_map(|home| home.canonicalize().ok())
                 .collect(),
             walk_only,
         })
