@@ -5,13 +5,15 @@ use std::collections::HashSet;
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Names that one configuration gives, at most.
+/// Paths that one configuration names, at most.
 pub(crate) const VALUES: usize = 2_000;
 /// Commands in the quotes of commands that are read.
 const NESTED: usize = 3;
-/// Folders that one command changes to, at most, and the length of a path or of a substitution.
+/// Folders that one command changes to, at most.
 const FOLDERS: usize = 4;
+/// Bytes of such a folder, and letters of a substitution.
 const LENGTH: usize = 512;
+/// Substitutions of one command that are not closed. Each of them costs a reading of `LENGTH`.
 const UNCLOSED: usize = 100;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -135,7 +137,6 @@ fn without_substitutions(command: &str) -> String {
     let mut plain = String::new();
     let mut rest = command;
     let mut unclosed = 0;
-    // Each one that is not closed is read up to `LENGTH`.
     while let Some(at) = rest.find(['$', '`']).filter(|_| unclosed < UNCLOSED) {
         let (before, from) = rest.split_at(at);
         plain.push_str(before);
@@ -149,10 +150,12 @@ fn without_substitutions(command: &str) -> String {
         };
         // `GIT_PREFIX` ends with a slash.
         let has_slash = is_name("GIT_PREFIX") && !after.starts_with(['/', '"', ' ']) && !after.is_empty();
-        plain.push_str(match () {
-            () if is_name("HOME") => "~",
-            () if has_slash => "./",
-            () => ".",
+        plain.push_str(if is_name("HOME") {
+            "~"
+        } else if has_slash {
+            "./"
+        } else {
+            "."
         });
         rest = after;
     }
@@ -232,6 +235,7 @@ fn shell_words(value: &str, depth: usize) -> Vec<String> {
                     break;
                 }
             }
+            // The quote ends above, which the compiler does not see.
             (Some(_), None) => break,
         }
     }

@@ -35,21 +35,23 @@ pub(crate) const KEPT_IN_RUN: [&str; 3] = ["/run/current-system", "/run/booted-s
 /// Entries of one folder. What lies beyond is not granted.
 const ENTRIES: usize = 20_000;
 
+/// What a command with this plan may do, by path.
+///
 /// # Errors
 /// As [`Plan::hidden_now`].
 pub(crate) fn grants(plan: &Plan, look: &dyn Look) -> Result<Vec<Grant>, String> {
     let mut hidden: BTreeSet<PathBuf> = plan.hidden_now(look)?.into_iter().collect();
     hidden.extend(SHARED.iter().filter_map(|path| look.real(Path::new(path))));
     let mut all = Vec::new();
-    let system = [PathBuf::from("/")];
-    let mut roots = plan.readable.as_deref().unwrap_or(&system).to_vec();
+    let everything = [PathBuf::from("/")];
+    let mut roots = plan.readable.as_deref().unwrap_or(&everything).to_vec();
     if plan.readable.is_some() {
         roots.extend([PathBuf::from("/proc"), PathBuf::from("/sys")]);
     }
     for root in roots {
-        // A folder that was named may lie in a shared place; a plan has none that lies in a secret one.
-        let inside: BTreeSet<PathBuf> = hidden.iter().filter(|path| !root.starts_with(path)).cloned().collect();
-        split(&root, &inside, look, &mut all);
+        // A folder that was named may lie in a shared place; a plan has none that lies in a hidden one.
+        let not_around: BTreeSet<PathBuf> = hidden.iter().filter(|path| !root.starts_with(path)).cloned().collect();
+        split(&root, &not_around, look, &mut all);
     }
     let mut add = |path: &Path, access| {
         if look.kind(path).is_some() {
@@ -81,13 +83,13 @@ pub(crate) fn grants(plan: &Plan, look: &dyn Look) -> Result<Vec<Grant>, String>
     Ok(all)
 }
 
-/// Grants reading `path`, or, when something in it is hidden, each of its entries that is not. Links are skipped: what they
-/// lead to is granted by its own path.
+/// Grants reading `path`, or, when something in it is hidden, each of its entries that is not. Links are skipped: what they lead to is
+/// granted by its own path.
 fn split(path: &Path, hidden: &BTreeSet<PathBuf>, look: &dyn Look, all: &mut Vec<Grant>) {
-    if hidden.iter().any(|secret| path.starts_with(secret)) {
+    if hidden.iter().any(|hidden| path.starts_with(hidden)) {
         return;
     }
-    if !hidden.iter().any(|secret| secret.starts_with(path)) {
+    if !hidden.iter().any(|hidden| hidden.starts_with(path)) {
         all.push(Grant {
             path: path.to_owned(),
             access: Access::Read,

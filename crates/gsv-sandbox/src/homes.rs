@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::bounded::Bounded;
 use crate::configured::{Target, targets_of_user};
 use crate::look::{Kind, Look as _};
-use crate::names::NAMES;
+use crate::names::{NAMES, is_searched};
 
 /// Files and folders of a home from which programs take commands, besides `NAMES`. Links in the folders are followed.
 const OF_HOME: &[&str] = &[
@@ -48,9 +48,9 @@ const OF_HOME: &[&str] = &[
 const DEPTH: usize = 2;
 const ENTRIES: usize = 100_000;
 
-/// Also what the git configurations of the user name. `searched`: where commands may write. A folder around one of these is left out: it would
-/// end all work in it.
-pub(crate) fn targets_of_homes(searched: &[PathBuf], homes: &[PathBuf], look: &Bounded) -> Vec<Target> {
+/// What programs of the user read in these homes, without links, and what the git configurations of the user name. A target around one of
+/// the folders `given`, where commands may write, is left out: its protection would end all work in the folder.
+pub(crate) fn targets_of_homes(given: &[PathBuf], homes: &[PathBuf], look: &Bounded) -> Vec<Target> {
     let mut found = targets_of_user(homes, look);
     for home in homes {
         for name in OF_HOME.iter().chain(NAMES) {
@@ -62,12 +62,12 @@ pub(crate) fn targets_of_homes(searched: &[PathBuf], homes: &[PathBuf], look: &B
             found.push(Target::There(real));
         }
     }
-    let is_around = |path: &Path| searched.iter().any(|root| root.starts_with(path));
+    let is_around = |path: &Path| given.iter().any(|folder| folder.starts_with(path));
     found.retain(|target| !is_around(target.path()));
     found
 }
 
-/// Most of these are not there, which one look tells.
+/// The path without links. For paths of which most are not there: one look costs less than resolving.
 fn real(path: &Path, look: &Bounded) -> Option<PathBuf> {
     look.kind(path)?;
     look.real(path)
@@ -83,7 +83,7 @@ fn links_below(folder: &Path, look: &Bounded) -> Vec<Target> {
             for (name, kind) in look.all(&folder, ENTRIES) {
                 let path = folder.join(&name);
                 match kind {
-                    Kind::Dir if name != ".git" && name != "node_modules" => next.push(path),
+                    Kind::Dir if is_searched(&name) => next.push(path),
                     Kind::Link => found.extend(look.real(&path).map(Target::There)),
                     _ => {}
                 }

@@ -1,4 +1,6 @@
-//! Names of files and folders from which programs take commands.
+//! Names of files and folders from which programs take commands, and of folders in which none are searched.
+
+use std::ffi::OsStr;
 
 /// Names that are protected in the workspace, in each project folder in it, and where a home has a link with such a name.
 pub(crate) const NAMES: &[&str] = &[
@@ -88,3 +90,9 @@ pub(crate) const IN_GIT: &[&str] = &[
     "commondir",
     "gitdir",
 ];
+
+/// Whether a search goes into a folder with this name. Git directories are looked at by themselves (git.rs), and `node_modules` has too many
+/// folders.
+pub(crate) fn is_searched(name: &OsStr) -> bool {
+    name != ".git" && name != "node_modules"
+}

@@ -10,7 +10,7 @@ use crate::configured::{Target, linked, linked_hooks, targets};
 use crate::git::GitDirectories;
 use crate::homes::targets_of_homes;
 use crate::look::{Kind, Look};
-use crate::names::{IN_GIT, NAMES};
+use crate::names::{IN_GIT, NAMES, is_searched};
 
 /// Folders that are searched for projects, at most, and entries of one of them.
 const FOLDERS: usize = 20_000;
@@ -110,7 +110,7 @@ fn projects(searched: &[PathBuf], workdir: &Path, look: &Bounded, sockets: &mut 
                 let inner = look.all(folder, ENTRIES);
                 sockets.extend(sockets_in(folder, &inner));
                 let inner = inner.into_iter();
-                let inner = inner.filter(|(name, kind)| *kind == Kind::Dir && name != ".git" && name != "node_modules");
+                let inner = inner.filter(|(name, kind)| *kind == Kind::Dir && is_searched(name));
                 next.extend(inner.map(|(name, _)| folder.join(name)));
                 if folders.len() + next.len() > FOLDERS {
                     look.fail(too_many(searched));
