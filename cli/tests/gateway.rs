@@ -169,6 +169,33 @@ fn s16_audit_entries_are_listed_and_a_broken_chain_is_reported() {
 }
 
 #[test]
+fn au1_people_read_the_labels_of_tokens_in_the_audit_and_programs_the_ids() {
+    let actor = "client:cli-0000145a9c token:first-8b1f";
+    let entry = json!({"seq": 2, "at": 1, "actor": actor, "action": "config.set", "decision": "allowed", "prevHash": "a", "hash": "b"});
+    let result = json!({"entries": [entry], "count": 1, "intact": true});
+    let token = json!({"tokenId": "first-8b1f", "kind": "admin", "last4": "", "label": "first token", "createdAt": 1});
+    let run = played(&["audit"], |connection| {
+        serve(connection, "audit.list", &json!({}), &result);
+        serve(connection, "tokens.list", &json!({}), &json!({"tokens": [token]}));
+    })
+    .ok();
+    assert!(
+        run.stdout.contains("gsv (first token)") && !run.stdout.contains("cli-"),
+        "{run:?}"
+    );
+    // A token that may not list tokens leaves the id.
+    let run = played(&["audit"], |connection| {
+        serve(connection, "audit.list", &json!({}), &result);
+        let request = connection.expect("tokens.list");
+        connection.error(&request, 403, "auth.forbidden", "no");
+    })
+    .ok();
+    assert!(run.stdout.contains("gsv (token first-8b1f)"), "{run:?}");
+    let run = asked(&["audit", "--json"], "audit.list", &json!({}), &result).ok();
+    assert_eq!(run.json()["entries"][0]["actor"], actor);
+}
+
+#[test]
 fn ap11_a_question_in_the_audit_is_not_shown_as_an_allowed_call() {
     let entry = |action: &str| json!({"seq": 2, "at": 1, "actor": "session:s", "action": action, "decision": "allowed", "prevHash": "a", "hash": "b"});
     let listed = |action: &str| {

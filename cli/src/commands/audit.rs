@@ -5,6 +5,7 @@ use gsv_protocol::types::{
     AuditDecision, AuditEntry, AuditExport, AuditListParams, AuditVerifyParams, AuditVerifyResult,
 };
 
+use super::actors::Actors;
 use super::context::Context;
 use crate::args::Audit;
 use crate::exit::{Failure, Outcome};
@@ -21,7 +22,10 @@ pub async fn run(context: &Context, args: Audit) -> Outcome {
         before_seq: args.before,
         action: args.action,
     };
-    let result = context.ask::<AuditList>(params).await?;
+    let client = context.connect().await?;
+    let result = client.call::<AuditList>(params).await?;
+    let actors = Actors::find(context, &client, result.entries.iter().map(|entry| entry.actor.as_str())).await;
+    client.close().await;
     let intact = result.intact;
     out.show(result, |result| {
         let rows = result.entries.into_iter().map(|entry| {
@@ -29,7 +33,7 @@ pub async fn run(context: &Context, args: Audit) -> Outcome {
             [
                 entry.seq.to_string(),
                 time(entry.at),
-                entry.actor,
+                actors.name(&entry.actor),
                 entry.action,
                 entry.target.unwrap_or_default(),
                 decision.to_owned(),

@@ -1,5 +1,6 @@
 //! One file per noun. A command reads its arguments, asks the gateway or this machine, and gives the result to `output`.
 
+mod actors;
 pub mod agent;
 mod agent_definition;
 mod agent_edit;

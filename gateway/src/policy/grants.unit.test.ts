@@ -5,7 +5,7 @@ import type { SandboxProfile } from "../../../protocol/gen/types.ts";
 import { SandboxProfileValues } from "../../../protocol/gen/types.ts";
 import type { Decision, PolicyCall } from "../ports/policy.ts";
 import { decide, policyOf } from "./decide.ts";
-import { choiceText, scopeText } from "./grant-text.ts";
+import { choiceText, ruleText, scopeText } from "./grant-text.ts";
 import type { Grant, GrantScope } from "../ports/grants.ts";
 import { covers, type GrantContext, offerOf, onlyReads, scopeOf } from "./grants.ts";
 import { withoutHosts } from "./hosts.ts";
@@ -661,13 +661,31 @@ test("[GR1] the text of an answer names the rule that it makes, or the scope of 
   const offer = offerOf(bash("rm -f push"), at());
   assert.ok(offer);
   const shown = (text: string): string => `<${text}>`;
-  const rule = '{"tool":"lap__Bash","decision":"allow","when":[{"path":"command","op":"equals","value":["rm","-f","push"]}]}';
   assert.equal(
     choiceText("always", offer.scope, offer.always, shown),
-    `the rule <${rule}> in toolApproval.rules, with an id of its own, until you remove it; \`gsv approval grants\` lists it`,
+    "a rule that allows `<lap__Bash>` where <command is `rm -f push`>, for every agent and in each of your own conversations, until you remove it; `gsv approval grants` lists it",
   );
   for (const choice of ["session", "1h", "8h", "30d"] as const)
     assert.equal(choiceText(choice, offer.scope, offer.always, shown), scopeText(offer.scope, shown));
+});
+test("[GR1] [GR8] the text of a rule names its tool and every condition, in words", () => {
+  const text = (when?: ApprovalRule["when"]): string => ruleText({ tool: "*__Bash", ...(when && { when }) }, (shown) => shown);
+  assert.equal(text(), "`*__Bash`");
+  assert.equal(
+    text([
+      { path: "command", op: "equals", value: ["git", "commit", "-m", "a b"] },
+      { path: "sandbox", op: "equals", value: "off" },
+    ]),
+    '`*__Bash` where command is `git commit -m "a b"` and sandbox is "off"',
+  );
+  assert.equal(text([{ path: "command", op: "startsWith", value: ["rm"] }]), "`*__Bash` where command begins with `rm`");
+  assert.equal(
+    text([
+      { path: "path", op: "regex", value: "^/etc", flags: "i" },
+      { path: "to.name", op: "contains", value: ["x"] },
+    ]),
+    '`*__Bash` where path matches the regular expression "^/etc" with the flags i and to.name contains ["x"]',
+  );
 });
 test("[GR1] the text of a scope names everything that limits it", () => {
   const text = (call: PolicyCall, sandbox: SandboxProfile = "off"): string => {
