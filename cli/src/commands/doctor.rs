@@ -16,6 +16,7 @@ use super::channel_account::{self, Standing};
 use super::channel_enable;
 use super::channel_overview::{Asked, Overview};
 use super::context::Context;
+use super::doctor_audit;
 use super::doctor_machine::{check_config, check_local, check_sandbox};
 use super::doctor_report::Report;
 use super::doctor_service::check_services;
@@ -88,6 +89,7 @@ async fn check_gateway(report: &mut Report, account: &Account, stopped: bool, of
     notifications::check(report, &client).await;
     heartbeat::check(report, &client).await;
     check_traces(report, &client).await;
+    doctor_audit::check(report, &client).await;
     client.close().await;
 }
 

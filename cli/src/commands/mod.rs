@@ -32,6 +32,7 @@ mod cron_calendar;
 mod cron_view;
 pub mod deploy;
 pub mod doctor;
+mod doctor_audit;
 mod doctor_machine;
 mod doctor_report;
 mod doctor_service;
