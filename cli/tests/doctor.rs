@@ -13,8 +13,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use common::Home;
 use common::channels::overview;
-use common::fake_gateway::Connection;
-use common::play::{played, played_all, serve};
+use common::fake_gateway::{Connection, FakeGateway};
+use common::play::{played, played_all, played_in, serve};
 use serde_json::{Value, json};
 
 #[test]
@@ -368,6 +368,54 @@ fn p9_the_doctor_reports_problems_of_channels() {
             ("warn", "2 pairing requests"),
         ]
     );
+}
+
+#[test]
+fn p9_a_node_that_runs_here_and_reconnects_is_not_started_a_second_time() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let ledger = home.state().join("node/lap/ledger");
+    fs::create_dir_all(&ledger).unwrap();
+    let lock = fs::File::create(ledger.join("lock")).unwrap();
+    let machines = |nodes: &Value| -> Vec<(String, String, String)> {
+        let run = played_in(&gateway, &home, &["doctor", "--json", "--offline"], |connection| {
+            let request = connection.expect("sessions.list");
+            connection.answer(&request, &json!({"sessions": [], "count": 0}));
+            serve(connection, "nodes.list", &json!({}), &json!({"nodes": nodes, "count": 1}));
+        });
+        let text = |check: &Value, name: &str| check[name].as_str().unwrap_or_default().to_owned();
+        let report = run.json();
+        let checks = report["checks"].as_array().unwrap().iter();
+        checks
+            .filter(|check| check["name"] == "machines")
+            .map(|check| (text(check, "level"), text(check, "found"), text(check, "next")))
+            .collect()
+    };
+    let node = |id: &str, online: bool| json!({"nodeId": id, "online": online, "hostCapabilities": [], "toolCapabilities": {}, "tools": []});
+    let stopped = machines(&json!([node("lap", false)]));
+    assert!(stopped.len() == 1 && stopped[0].2.starts_with("Start one: `gsv node"), "{stopped:?}");
+    lock.lock().unwrap();
+    fs::write(ledger.join("lock"), std::process::id().to_string()).unwrap();
+    for nodes in [json!([]), json!([node("lap", false)]), json!([node("nas", false)])] {
+        let [(level, found, next)] = &machines(&nodes)[..] else {
+            panic!("one check")
+        };
+        assert_eq!(level, "warn");
+        assert_eq!(
+            found,
+            &format!(
+                "`lap` runs on this machine (pid {}) and is connecting, so the agent can't use it yet",
+                std::process::id()
+            )
+        );
+        assert!(!next.contains("Start") && next.contains("lap/node.log"), "{next}");
+    }
+    // With another machine online, a node that this gateway does not know may be another gateway's.
+    let one = machines(&json!([node("nas", true)]));
+    assert_eq!(one, [("ok".into(), "online: nas".into(), String::new())]);
+    let two = machines(&json!([node("nas", true), node("lap", false)]));
+    assert!(two.len() == 2 && two[1].1.starts_with("`lap` runs on this machine"), "{two:?}");
+    assert_eq!(machines(&json!([node("lap", true)])).len(), 1);
 }
 
 /// The check of the audit, of a log with this many entries, after everything else.
