@@ -92,11 +92,14 @@ async fn verify(context: &Context) -> Outcome {
     context.out.show(result, |result| {
         if is_intact {
             context.out.line(&format!(
-                "The audit log is intact: {checked} entries, the last one is {last}. Each entry fits the one before it, and the last one is where the log ended."
+                "The audit log is intact: {checked} entries, the last one is {last}. Checked: each entry fits the one before it, and the last one is the recorded end."
             ));
         }
         if let Some(exported) = result.exported {
-            tell_copies(context, &exported, &copies);
+            if is_intact {
+                tell_copies(context, &exported, &copies);
+            }
+            tell_failure(context, &exported);
         }
     });
     match broken {
@@ -146,6 +149,10 @@ fn tell_copies(context: &Context, exported: &AuditExport, place: &str) {
             time(end_of_day(now_ms()))
         ));
     }
+}
+
+/// Copies that are missing.
+fn tell_failure(context: &Context, exported: &AuditExport) {
     if let Some(since) = exported.failing_since {
         let why = exported.problem.as_deref().unwrap_or("the bucket did not say why");
         context.out.warn(&format!(
