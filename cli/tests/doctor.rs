@@ -13,8 +13,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use common::Home;
 use common::channels::overview;
-use common::fake_gateway::Connection;
-use common::play::{played, played_all, serve};
+use common::fake_gateway::{Connection, FakeGateway};
+use common::play::{played, played_all, played_in, serve};
 use serde_json::{Value, json};
 
 #[test]
@@ -367,5 +367,127 @@ fn p9_the_doctor_reports_problems_of_channels() {
             ),
             ("warn", "2 pairing requests"),
         ]
+    );
+}
+
+#[test]
+fn p9_a_node_that_runs_here_and_reconnects_is_not_started_a_second_time() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let ledger = home.state().join("node/lap/ledger");
+    fs::create_dir_all(&ledger).unwrap();
+    let lock = fs::File::create(ledger.join("lock")).unwrap();
+    let machines = |nodes: &Value| -> Vec<(String, String, String)> {
+        let run = played_in(&gateway, &home, &["doctor", "--json", "--offline"], |connection| {
+            let request = connection.expect("sessions.list");
+            connection.answer(&request, &json!({"sessions": [], "count": 0}));
+            serve(connection, "nodes.list", &json!({}), &json!({"nodes": nodes, "count": 1}));
+        });
+        let text = |check: &Value, name: &str| check[name].as_str().unwrap_or_default().to_owned();
+        let report = run.json();
+        let checks = report["checks"].as_array().unwrap().iter();
+        checks
+            .filter(|check| check["name"] == "machines")
+            .map(|check| (text(check, "level"), text(check, "found"), text(check, "next")))
+            .collect()
+    };
+    let node = |id: &str, online: bool| json!({"nodeId": id, "online": online, "hostCapabilities": [], "toolCapabilities": {}, "tools": []});
+    let stopped = machines(&json!([node("lap", false)]));
+    assert!(stopped.len() == 1 && stopped[0].2.starts_with("Start one: `gsv node"), "{stopped:?}");
+    lock.lock().unwrap();
+    fs::write(ledger.join("lock"), std::process::id().to_string()).unwrap();
+    for nodes in [json!([]), json!([node("lap", false)]), json!([node("nas", false)])] {
+        let [(level, found, next)] = &machines(&nodes)[..] else {
+            panic!("one check")
+        };
+        assert_eq!(level, "warn");
+        assert_eq!(
+            found,
+            &format!(
+                "`lap` runs on this machine (pid {}) and is connecting, so the agent can't use it yet",
+                std::process::id()
+            )
+        );
+        assert!(!next.contains("Start") && next.contains("lap/node.log"), "{next}");
+    }
+    // With another machine online, a node that this gateway does not know may be another gateway's.
+    let one = machines(&json!([node("nas", true)]));
+    assert_eq!(one, [("ok".into(), "online: nas".into(), String::new())]);
+    let two = machines(&json!([node("nas", true), node("lap", false)]));
+    assert!(two.len() == 2 && two[1].1.starts_with("`lap` runs on this machine"), "{two:?}");
+    assert_eq!(machines(&json!([node("lap", true)])).len(), 1);
+}
+
+/// The check of the audit, of a log with this many entries, after everything else.
+fn audit_check(count: u64, play: impl FnOnce(&mut Connection)) -> Value {
+    let run = played(&["doctor", "--json"], |connection| {
+        before_the_hooks(connection);
+        serve(connection, "hook.list", &json!({}), &json!({"hooks": []}));
+        for method in ["notifications.list", "heartbeat.status", "telemetry.status"] {
+            let request = connection.expect(method);
+            connection.error(&request, 404, "protocol.unknown_method", "No such method.");
+        }
+        serve(
+            connection,
+            "audit.list",
+            &json!({"limit": 1}),
+            &json!({"entries": [audit_entry(20_000)], "count": count, "intact": true}),
+        );
+        play(connection);
+    });
+    let checks = run.json()["checks"].clone();
+    let checks = checks.as_array().unwrap();
+    checks.iter().find(|check| check["name"] == "audit").unwrap().clone()
+}
+fn audit_entry(seq: u64) -> Value {
+    json!({"seq": seq, "at": 1, "actor": "gateway", "action": "config.set", "decision": "allowed", "prevHash": "a", "hash": "b"})
+}
+
+#[test]
+fn au3_the_doctor_checks_the_chain_of_the_audit_and_fails_where_it_is_broken() {
+    let whole = |answer: &Value| {
+        audit_check(5_000, |connection| {
+            serve(connection, "audit.verify", &json!({}), answer);
+        })
+    };
+    let found = whole(&json!({"ok": true, "done": true, "checked": 5000, "lastSeq": 20000, "exported": {}}));
+    assert_eq!(
+        (&found["level"], &found["found"]),
+        (&json!("ok"), &json!("the log is intact: 5,000 entries"))
+    );
+    let broken = json!({"seq": 7, "at": 0, "problem": "Entry 7 was changed."});
+    let found = whole(&json!({"ok": false, "done": true, "checked": 9, "lastSeq": 9, "broken": broken}));
+    assert_eq!(found["level"], "fail");
+    assert_eq!(
+        found["found"],
+        "the log is broken at entry 7 (1970-01-01 00:00:00 UTC): Entry 7 was changed."
+    );
+    assert!(
+        found["next"].as_str().unwrap().contains("`gsv audit --verify`"),
+        "{found}"
+    );
+    let failing = json!({"failingSince": 0, "problem": "The disk is full."});
+    let found = whole(&json!({"ok": true, "done": true, "checked": 5000, "lastSeq": 9, "exported": failing}));
+    assert_eq!(found["level"], "warn");
+    assert!(found["found"].as_str().unwrap().contains("The disk is full."), "{found}");
+}
+
+#[test]
+fn au3_of_a_long_audit_the_doctor_checks_the_newest_entries_and_says_so() {
+    let found = audit_check(5_001, |connection| {
+        let before = json!({"limit": 1, "beforeSeq": 15_001});
+        let entry = json!({"entries": [audit_entry(14_990)], "count": 5_001, "intact": true});
+        serve(connection, "audit.list", &before, &entry);
+        let page = json!({"ok": true, "done": false, "checked": 1000, "lastSeq": 15_990});
+        serve(connection, "audit.verify", &json!({"afterSeq": 14_990}), &page);
+        let page = json!({"ok": true, "done": true, "checked": 4000, "lastSeq": 20_000, "exported": {}});
+        serve(connection, "audit.verify", &json!({"afterSeq": 15_990}), &page);
+    });
+    assert_eq!(
+        (&found["level"], &found["found"]),
+        (
+            &json!("ok"),
+            &json!("the newest 5,000 of 5,001 entries are intact; `gsv audit --verify` checks all")
+        )
     );
 }

@@ -169,6 +169,33 @@ fn s16_audit_entries_are_listed_and_a_broken_chain_is_reported() {
 }
 
 #[test]
+fn au1_people_read_the_labels_of_tokens_in_the_audit_and_programs_the_ids() {
+    let actor = "client:cli-0000145a9c token:first-8b1f";
+    let entry = json!({"seq": 2, "at": 1, "actor": actor, "action": "config.set", "decision": "allowed", "prevHash": "a", "hash": "b"});
+    let result = json!({"entries": [entry], "count": 1, "intact": true});
+    let token = json!({"tokenId": "first-8b1f", "kind": "admin", "last4": "", "label": "first token", "createdAt": 1});
+    let run = played(&["audit"], |connection| {
+        serve(connection, "audit.list", &json!({}), &result);
+        serve(connection, "tokens.list", &json!({}), &json!({"tokens": [token]}));
+    })
+    .ok();
+    assert!(
+        run.stdout.contains("gsv (first token)") && !run.stdout.contains("cli-"),
+        "{run:?}"
+    );
+    // A token that may not list tokens leaves the id.
+    let run = played(&["audit"], |connection| {
+        serve(connection, "audit.list", &json!({}), &result);
+        let request = connection.expect("tokens.list");
+        connection.error(&request, 403, "auth.forbidden", "no");
+    })
+    .ok();
+    assert!(run.stdout.contains("gsv (token first-8b1f)"), "{run:?}");
+    let run = asked(&["audit", "--json"], "audit.list", &json!({}), &result).ok();
+    assert_eq!(run.json()["entries"][0]["actor"], actor);
+}
+
+#[test]
 fn ap11_a_question_in_the_audit_is_not_shown_as_an_allowed_call() {
     let entry = |action: &str| json!({"seq": 2, "at": 1, "actor": "session:s", "action": action, "decision": "allowed", "prevHash": "a", "hash": "b"});
     let listed = |action: &str| {
@@ -201,7 +228,7 @@ fn au3_the_whole_log_is_checked_in_pages_and_a_break_is_a_failure() {
     .ok();
     assert!(run.stdout.contains("1005 entries, the last one is 1005"), "{run:?}");
     assert!(
-        run.stdout.contains("to entry 900") && run.stderr.contains("full"),
+        run.stdout.contains("newest daily copy, 2026-11-21-000000000001.jsonl.gz, to entry 900, in `audit/` of the gateway's bucket") && run.stderr.contains("full"),
         "{run:?}"
     );
     let run = played(&["audit", "--verify"], |connection| {
@@ -209,8 +236,33 @@ fn au3_the_whole_log_is_checked_in_pages_and_a_break_is_a_failure() {
         connection.answer(&request, &json!({"ok": false, "done": true, "checked": 5, "lastSeq": 1005, "broken": {"seq": 1003, "at": 1, "problem": "Entry 1003 was changed."}}));
     })
     .failed(1);
+    assert!(run.stderr.contains("There is no daily copy to compare it with"), "{run:?}");
     assert!(
         run.stderr.contains("broken at entry 1003") && run.stderr.contains("Entry 1003 was changed."),
+        "{run:?}"
+    );
+}
+
+#[test]
+fn au5_without_a_daily_copy_the_check_says_so_and_when_the_first_one_comes() {
+    let verified = |exported: &serde_json::Value, ok: bool| {
+        let mut answer = json!({"ok": ok, "done": true, "checked": 5, "lastSeq": 5, "exported": exported});
+        if !ok {
+            answer["broken"] = json!({"seq": 3, "problem": "Entry 3 was changed."});
+        }
+        asked(&["audit", "--verify"], "audit.verify", &json!({}), &answer)
+    };
+    let run = verified(&json!({}), true).ok();
+    assert!(
+        run.stdout.contains("There is no daily copy yet to compare it with: the first one is written after 20")
+            && run.stdout.contains("00:00:00 UTC, when the day (UTC) is over"),
+        "{run:?}"
+    );
+    let run = verified(&json!({"failingSince": 1, "problem": "full"}), true).ok();
+    assert!(!run.stdout.contains("the first one is written") && run.stderr.contains("full"), "{run:?}");
+    let run = verified(&json!({"key": "audit/2026-11-21-000000000001.jsonl.gz"}), false).failed(1);
+    assert!(
+        run.stderr.contains("Compare the log with its daily copies in `audit/`"),
         "{run:?}"
     );
 }

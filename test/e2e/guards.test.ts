@@ -102,7 +102,14 @@ describe("what the owner allowed, and what others wrote", () => {
     const unsaid = await machine.gsv(["approval", "allow", question.code, "--always"]);
     assert.notEqual(unsaid.code, 0, "a rule needs --yes where no one can be asked");
     assert.equal((await waiting())[0]?.code, question.code);
-    await machine.ok("approval", "allow", question.code, "--always", "--yes");
+    // [GR1] What the rule would allow besides this call is said with the question, and again before it is saved.
+    const saves =
+      "a rule that allows `laptop__Bash` where command is `tail -n 1 a.txt`, for every agent and in each of your own conversations, until you remove it; `gsv approval grants` lists it";
+    const shown = await machine.ok("approval", "show", question.code);
+    assert.ok(shown.includes(`  > \`gsv approval allow ${question.code} --always\` saves ${saves}`), shown);
+    const saved = await machine.gsv(["approval", "allow", question.code, "--always", "--yes"]);
+    assert.equal(saved.code, 0, saved.stderr);
+    assert.ok(saved.stderr.includes(`For good: ${saves}`), saved.stderr);
     await ended("two");
     await runs("one", bash("tail -n 1 a.txt"));
     await machine.ok("approval", "deny", (await asked("one", bash("tail -n 2 a.txt"))).code);
@@ -115,7 +122,7 @@ describe("what the owner allowed, and what others wrote", () => {
     await machine.ok("approval", "deny", code, "keep", "it");
     await ended("why");
     const story = await machine.ok("why", "--session", "agent:main:cli:dm:why");
-    assert.match(story, new RegExp(`denied.*asked as ${code}, answered by client:`));
+    assert.match(story, new RegExp(`denied.*asked as ${code}, answered by gsv \\(first token\\)`));
     assert.match(story, /caused by +client/);
     const callId = /laptop__Bash +(\S+)/.exec(story)?.[1] ?? assert.fail(story);
     assert.equal(await machine.ok("why", callId), story);

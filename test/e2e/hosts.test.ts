@@ -101,7 +101,7 @@ describe("hosts for commands in the sandbox", () => {
     assert.match(told(), /did not let the command reach example\.org; [^"]*`workspace\+net`/);
 
     const question = await asked(request(host, withHosts(host)));
-    assert.match(question.why, new RegExp(`on laptop in the sandbox, with access to ${host.replaceAll(".", "\\.")}\\.`));
+    assert.match(question.why, new RegExp(`on laptop in the sandbox, with hosts\\. It may reach ${host.replaceAll(".", "\\.")}\\.`));
     assert.match(question.text, /hosts/);
     assert.deepEqual(
       question.choices?.map(({ answer }) => answer),
@@ -121,7 +121,7 @@ describe("hosts for commands in the sandbox", () => {
 
     // The answer is about this host and this conversation, and nothing more is offered to what others may have written.
     const more = await asked(request("example.org", withHosts(host, "example.org")));
-    assert.match(more.why, /with access to 127\.0\.0\.2:\d+, example\.org\. Others may have written/);
+    assert.match(more.why, /It may reach 127\.0\.0\.2:\d+, example\.org\. Others may have written/);
     assert.deepEqual(more.choices ?? [], []);
     await deny(more);
     const elsewhere = await asked(request(host, withHosts(host)), OTHER);

@@ -83,7 +83,7 @@ describe("texts of the command line about what is allowed", () => {
     await machine.ok("config", "set", "toolApproval.rules", JSON.stringify(rules));
     const listed = await both("approval", "grants");
     assert.match(listed, /You have allowed nothing for a time\./);
-    assert.match(listed, /^rule status, until you remove it\n {2}\{"tool":"\*__Bash",.*"git","status".*$/m);
+    assert.match(listed, /^rule status, until you remove it\n {2}`\*__Bash` where command is `git status`$/m);
     assert.doesNotMatch(listed, /no-rm/);
     const remove = /Remove it with `gsv ([^`]+)`/.exec(listed)?.[1] ?? assert.fail(listed);
     assert.equal(remove, "approval revoke rule:status");
@@ -96,6 +96,28 @@ describe("texts of the command line about what is allowed", () => {
     assert.ok(!/rule status/.test(left) && /^rule reads/m.test(left), left);
     assert.match(await machine.ok("config", "get", "toolApproval.rules"), /no-rm/);
     await machine.ok("config", "unset", "toolApproval.rules");
+  });
+
+  it("[PO9] a call of one's own that a rule asks about names that rule and how to change it, and one that the mode asks about does not", async () => {
+    const call = async (command: string): Promise<string> => {
+      const { code, stderr } = await machine.gsv(["tools", "call", "laptop__Bash", `command=${command}`]);
+      assert.equal(code, 1, stderr);
+      return stderr;
+    };
+    const rule = { id: "ask-make", tool: "*__Bash", decision: "ask", when: [{ path: "command", op: "startsWith", value: ["make"] }] };
+    await machine.ok("config", "set", "toolApproval", JSON.stringify({ mode: "ask", rules: [{ ...rule, reason: "builds cost" }] }));
+    const byRule = await call("make all");
+    assert.match(byRule, /this call needs your approval\. The owner's rule ask-make \(builds cost\) asks about it\./);
+    assert.match(byRule, /Change or remove that rule: `gsv config get toolApproval` shows it\./);
+    assert.doesNotMatch(byRule, /toolApproval\.mode/);
+    assert.match(await machine.ok("config", "get", "toolApproval"), /ask-make/);
+    const byMode = await call("touch made.txt");
+    assert.match(byMode, /this call needs your approval\..*Allow such calls with a rule \(`toolApproval\.rules`\) or another `toolApproval\.mode`\./s);
+    assert.doesNotMatch(byMode, /that rule/);
+    await machine.ok("config", "set", "toolApproval", JSON.stringify({ defaultDecision: "ask" }));
+    assert.match(await call("touch made.txt"), /or another `toolApproval\.defaultDecision`/);
+    assert.deepEqual(node.lines("made.txt"), []);
+    await machine.ok("config", "unset", "toolApproval");
   });
 
   it("[CF4] [PO6] `gsv config set` names the place of a mistake in JSON, and says which paths a rule is not compared with", async () => {

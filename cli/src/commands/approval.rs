@@ -8,6 +8,7 @@ use gsv_protocol::types::{
     ApprovalAnswerKind, ApprovalEntry, ApprovalListParams, ApprovalResolveParams, ApprovalRevokeParams,
 };
 
+use super::actors::Actors;
 use super::approval_view::{choices, granted, held, not_offered, question, told};
 use super::context::Context;
 use crate::args::{Allow, ApprovalCommand, Hold, Question};
@@ -54,12 +55,16 @@ pub async fn run(context: &Context, command: ApprovalCommand) -> Outcome {
             answer(context, question, ApprovalAnswerKind::Deny, word, None).await
         }
         ApprovalCommand::Grants => {
-            let shown = context.show::<ApprovalGrants>(NoParams {}, |result| {
+            let client = context.connect().await?;
+            let result = client.call::<ApprovalGrants>(NoParams {}).await?;
+            let actors = Actors::find(context, &client, result.grants.iter().map(|grant| grant.by.as_str())).await;
+            client.close().await;
+            out.show(result, |result| {
                 if result.grants.is_empty() {
                     out.aside("You have allowed nothing for a time.");
                 } else {
                     for grant in &result.grants {
-                        for line in granted(grant, now_ms()) {
+                        for line in granted(grant, &actors, now_ms()) {
                             out.line(&line);
                         }
                     }
@@ -75,7 +80,7 @@ pub async fn run(context: &Context, command: ApprovalCommand) -> Outcome {
                     ));
                 }
             });
-            shown.await
+            Ok(())
         }
         ApprovalCommand::Revoke { id } => {
             let name = visible(&id);

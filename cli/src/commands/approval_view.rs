@@ -5,6 +5,7 @@ use gsv_protocol::types::{
     ApprovalAnswerKind, ApprovalChoice, ApprovalEntry, ApprovalGrant, ApprovalOutcome, ApprovalResolveResult,
 };
 
+use super::actors::{Actors, plain};
 use crate::clean::{one_line, visible};
 use crate::exit::{Failure, Outcome};
 use crate::units::{ago, bytes, duration};
@@ -167,7 +168,7 @@ fn how_long(decision: ApprovalAnswerKind) -> &'static str {
 /// What became of the question, in words; a failure when it is not what the answer asked for.
 pub fn told(code: &str, decision: ApprovalAnswerKind, result: &ApprovalResolveResult, now: u64) -> Outcome<String> {
     let code = visible(code);
-    let by = result.by.as_deref().map(visible);
+    let by = result.by.as_deref().map(|by| visible(plain(by)));
     let when = result.ended_at.map(|at| ago(at, now));
     let by = by.map(|by| format!("by {by}"));
     let known: Vec<String> = when.into_iter().chain(by).collect();
@@ -222,7 +223,7 @@ pub fn told(code: &str, decision: ApprovalAnswerKind, result: &ApprovalResolveRe
     }
 }
 
-pub fn granted(grant: &ApprovalGrant, now: u64) -> Vec<String> {
+pub fn granted(grant: &ApprovalGrant, actors: &Actors, now: u64) -> Vec<String> {
     let place = grant
         .session_key
         .as_ref()
@@ -239,7 +240,7 @@ pub fn granted(grant: &ApprovalGrant, now: u64) -> Vec<String> {
             duration(grant.expires_at.saturating_sub(now)),
             grant.uses,
             if grant.uses == 1 { "" } else { "s" },
-            visible(&grant.by),
+            visible(&actors.name(&grant.by)),
             visible(&grant.code)
         ),
     ]

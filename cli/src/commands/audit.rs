@@ -5,11 +5,17 @@ use gsv_protocol::types::{
     AuditDecision, AuditEntry, AuditExport, AuditListParams, AuditVerifyParams, AuditVerifyResult,
 };
 
+use super::actors::Actors;
 use super::context::Context;
+use super::local::Local;
 use crate::args::Audit;
+use crate::client::Client;
+use crate::embedded::layout::Layout;
 use crate::exit::{Failure, Outcome};
 use crate::table::Table;
-use crate::units::time;
+use crate::units::{now_ms, time};
+
+const DAY_MS: u64 = 86_400_000;
 
 pub async fn run(context: &Context, args: Audit) -> Outcome {
     if args.verify {
@@ -21,7 +27,10 @@ pub async fn run(context: &Context, args: Audit) -> Outcome {
         before_seq: args.before,
         action: args.action,
     };
-    let result = context.ask::<AuditList>(params).await?;
+    let client = context.connect().await?;
+    let result = client.call::<AuditList>(params).await?;
+    let actors = Actors::find(context, &client, result.entries.iter().map(|entry| entry.actor.as_str())).await;
+    client.close().await;
     let intact = result.intact;
     out.show(result, |result| {
         let rows = result.entries.into_iter().map(|entry| {
@@ -29,7 +38,7 @@ pub async fn run(context: &Context, args: Audit) -> Outcome {
             [
                 entry.seq.to_string(),
                 time(entry.at),
-                entry.actor,
+                actors.name(&entry.actor),
                 entry.action,
                 entry.target.unwrap_or_default(),
                 decision.to_owned(),
@@ -56,31 +65,41 @@ fn shown(entry: &AuditEntry) -> &'static str {
     }
 }
 
-/// Asks for one page after the other. The result is that of the last page, with the number of entries of all.
-async fn verify(context: &Context) -> Outcome {
-    let client = context.connect().await?;
+/// Asks for one page after the other, from the entry after `after_seq` on. The result is that of the last page, with the number of entries
+/// of all.
+pub async fn verified(client: &Client, mut after_seq: Option<u64>) -> Outcome<AuditVerifyResult> {
     let mut checked = 0;
-    let mut after_seq = None;
-    let result = loop {
+    loop {
         let page = client.call::<AuditVerify>(AuditVerifyParams { after_seq }).await?;
         checked += page.checked;
         // A page that does not go on would be asked for without end.
         if page.done || !page.ok || Some(page.last_seq) == after_seq {
-            break AuditVerifyResult { checked, ..page };
+            return Ok(AuditVerifyResult { checked, ..page });
         }
         after_seq = Some(page.last_seq);
-    };
+    }
+}
+
+async fn verify(context: &Context) -> Outcome {
+    let account = context.account()?;
+    let client = account.connect().await?;
+    let result = verified(&client, None).await?;
     client.close().await;
+    let copies = copies_place(&account.url);
+    let has_copy = result.exported.as_ref().is_some_and(|exported| exported.key.is_some());
     let broken = result.broken.clone();
-    let (is_intact, last) = (result.ok && result.done, result.last_seq);
+    let (is_intact, last, checked) = (result.ok && result.done, result.last_seq, result.checked);
     context.out.show(result, |result| {
         if is_intact {
             context.out.line(&format!(
-                "The audit log is intact: {checked} entries, the last one is {last}."
+                "The audit log is intact: {checked} entries, the last one is {last}. Checked: each entry fits the one before it, and the last one is the recorded end."
             ));
         }
         if let Some(exported) = result.exported {
-            tell_copies(context, &exported);
+            if is_intact {
+                tell_copies(context, &exported, &copies);
+            }
+            tell_failure(context, &exported);
         }
     });
     match broken {
@@ -96,13 +115,26 @@ async fn verify(context: &Context) -> Outcome {
                     "The audit log is broken at entry {}{at}. {}",
                     broken.seq, broken.problem
                 ),
-                "Compare the log with its daily copies in `audit/` of the bucket; on an embedded gateway they are in `workspace/audit` of its state folder.",
+                if has_copy {
+                    format!("Compare the log with its daily copies in {copies}.")
+                } else {
+                    "There is no daily copy to compare it with. Copy the gateway's state folder before you change anything, and look for who could write it.".to_owned()
+                },
             ))
         }
     }
 }
 
-fn tell_copies(context: &Context, exported: &AuditExport) {
+/// Where a person finds the copies.
+fn copies_place(url: &str) -> String {
+    match Layout::find() {
+        Ok(layout) if Local::look(&layout).is_at(&layout, url) => layout.workspace().join("audit").display().to_string(),
+        _ => "`audit/` of the gateway's bucket".to_owned(),
+    }
+}
+
+/// What the log was compared with, besides itself.
+fn tell_copies(context: &Context, exported: &AuditExport, place: &str) {
     if let Some(key) = &exported.key {
         let to = exported
             .last_seq
@@ -110,8 +142,17 @@ fn tell_copies(context: &Context, exported: &AuditExport) {
             .unwrap_or_default();
         context
             .out
-            .line(&format!("The newest copy in the bucket is {key}{to}."));
+            .line(&format!("It was compared with its newest daily copy, {}{to}, in {place}.", file_of(key)));
+    } else if exported.failing_since.is_none() {
+        context.out.line(&format!(
+            "There is no daily copy yet to compare it with: the first one is written after {}, when the day (UTC) is over, to {place}.",
+            time(end_of_day(now_ms()))
+        ));
     }
+}
+
+/// Copies that are missing.
+fn tell_failure(context: &Context, exported: &AuditExport) {
     if let Some(since) = exported.failing_since {
         let why = exported.problem.as_deref().unwrap_or("the bucket did not say why");
         context.out.warn(&format!(
@@ -119,4 +160,14 @@ fn tell_copies(context: &Context, exported: &AuditExport) {
             time(since)
         ));
     }
+}
+
+/// The name of a copy, whose key begins with the folder.
+fn file_of(key: &str) -> &str {
+    key.rsplit('/').next().unwrap_or(key)
+}
+
+/// When the day of a moment is over. Days of the log are in UTC.
+fn end_of_day(at: u64) -> u64 {
+    (at / DAY_MS + 1) * DAY_MS
 }

@@ -16,12 +16,14 @@ use super::channel_account::{self, Standing};
 use super::channel_enable;
 use super::channel_overview::{Asked, Overview};
 use super::context::Context;
+use super::doctor_audit;
 use super::doctor_machine::{check_config, check_local, check_sandbox};
 use super::doctor_report::Report;
 use super::doctor_service::check_services;
 use super::heartbeat;
 use super::local::Local;
 use super::node::start_command;
+use super::node_files::{Running, known_here, log_file, running};
 use super::notifications;
 use super::stop;
 use crate::clean::one_line;
@@ -34,6 +36,8 @@ use crate::exit::Outcome;
 use crate::units::{duration, grouped, now_ms, time};
 
 const CLOCK_TOLERANCE_MS: u64 = 60_000;
+/// A node's longest wait between two tries to connect.
+const RECONNECT_SECONDS: u64 = 30;
 
 /// `offline`: the model is not called, which costs a few tokens.
 pub async fn run(context: &Context, offline: bool) -> Outcome {
@@ -88,6 +92,7 @@ async fn check_gateway(report: &mut Report, account: &Account, stopped: bool, of
     notifications::check(report, &client).await;
     heartbeat::check(report, &client).await;
     check_traces(report, &client).await;
+    doctor_audit::check(report, &client).await;
     client.close().await;
 }
 
@@ -145,21 +150,55 @@ async fn check_clock(report: &mut Report, client: &Client) {
 }
 
 async fn check_nodes(report: &mut Report, client: &Client) {
+    const NAME: &str = "machines";
     let nodes = match client.call::<NodesList>(NoParams {}).await {
         Ok(result) => result.nodes,
-        Err(failure) => return report.failure("machines", failure),
+        Err(failure) => return report.failure(NAME, failure),
     };
     let online: Vec<&str> = nodes
         .iter()
         .filter(|node| node.online)
         .map(|node| node.node_id.as_str())
         .collect();
-    if online.is_empty() {
-        let found = "none is connected, so the agent can't use any";
-        report.warn("machines", found, format!("Start one: `{}`.", start_command()));
-    } else {
-        report.ok("machines", format!("online: {}", online.join(", ")));
+    if !online.is_empty() {
+        report.ok(NAME, format!("online: {}", online.join(", ")));
     }
+    // One that runs here and is not known to this gateway may be another gateway's.
+    let may_be_its = |id: &str| online.is_empty() || nodes.iter().any(|node| node.node_id.as_str() == id);
+    let connecting: Vec<(String, Running)> = nodes_here()
+        .into_iter()
+        .filter(|(id, _)| !online.contains(&id.as_str()) && may_be_its(id))
+        .collect();
+    for (id, node) in &connecting {
+        let pid = match node {
+            Running::Process(pid) => format!(" (pid {pid})"),
+            Running::No | Running::Somewhere => String::new(),
+        };
+        let log = log_file(id).map_or_else(|_| String::new(), |log| format!(" If not, its log says why: {}.", log.display()));
+        report.warn(
+            NAME,
+            format!("`{id}` runs on this machine{pid} and is connecting, so the agent can't use it yet"),
+            format!("Wait: after a restart of the gateway it connects by itself within {RECONNECT_SECONDS} s. Then run `gsv doctor` again.{log}"),
+        );
+    }
+    if online.is_empty() && connecting.is_empty() {
+        let found = "none is connected, so the agent can't use any";
+        report.warn(NAME, found, format!("Start one: `{}`.", start_command()));
+    }
+}
+
+/// The nodes whose processes run on this machine.
+fn nodes_here() -> Vec<(String, Running)> {
+    let Ok(layout) = Layout::find() else {
+        return Vec::new();
+    };
+    let found = known_here(&layout.home)
+        .into_iter()
+        .map(|id| (running(&id).unwrap_or(Running::No), id));
+    found
+        .filter(|(node, _)| *node != Running::No)
+        .map(|(node, id)| (id, node))
+        .collect()
 }
 
 async fn check_channels(report: &mut Report, account: &Account, client: &Client) {

@@ -10,8 +10,8 @@ use tokio::time::timeout;
 use super::doctor_report::Report;
 use super::local::Local;
 use super::node::{last_workspace, private_folders, sandbox_settings};
-use super::node_files::{Running, running};
-use crate::config::{Config, check_node_id};
+use super::node_files::{Running, known_here, running};
+use crate::config::Config;
 use crate::embedded::bootstrap::Bootstrap;
 use crate::embedded::health;
 use crate::embedded::layout::Layout;
@@ -91,18 +91,13 @@ pub fn check_sandbox(report: &mut Report, layout: &Layout, config: Option<&Confi
 
 /// Whether the sandbox of this machine is enough for each of its nodes, by the node's own folder.
 fn check_nodes_start(report: &mut Report, layout: &Layout, settings: &SandboxSettings, found: &sandbox::Report) {
-    for dir in std::fs::read_dir(layout.home.join("node"))
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
-        let name = dir.file_name().to_string_lossy().into_owned();
+    for name in known_here(&layout.home) {
         // One that runs has shown that it starts; its own test has other folders than this one.
-        let is_stopped = || matches!(running(&name), Ok(Running::No));
-        if !dir.path().is_dir() || check_node_id(&name).is_err() || !is_stopped() {
+        if !matches!(running(&name), Ok(Running::No)) {
             continue;
         }
-        if let Err(error) = would_start(settings, found, &dir.path()) {
+        let dir = layout.home.join("node").join(&name);
+        if let Err(error) = would_start(settings, found, &dir) {
             report.fail(
                 "node",
                 format!("`{name}` does not start. {error}"),

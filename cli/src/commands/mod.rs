@@ -1,5 +1,6 @@
 //! One file per noun. A command reads its arguments, asks the gateway or this machine, and gives the result to `output`.
 
+mod actors;
 pub mod agent;
 mod agent_definition;
 mod agent_edit;
@@ -31,6 +32,7 @@ mod cron_calendar;
 mod cron_view;
 pub mod deploy;
 pub mod doctor;
+mod doctor_audit;
 mod doctor_machine;
 mod doctor_report;
 mod doctor_service;

@@ -1,8 +1,9 @@
 //! What a node keeps on this machine, and the process that uses it.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use crate::config::check_node_id;
 use crate::embedded::lock;
 use crate::exit::Outcome;
 use crate::paths;
@@ -31,6 +32,18 @@ pub fn running(id: &str) -> Outcome<Running> {
     }
     let pid = fs::read_to_string(file).ok().and_then(|pid| pid.trim().parse().ok());
     Ok(pid.map_or(Running::Somewhere, Running::Process))
+}
+
+/// The names of the nodes that have a folder in the state of this machine.
+pub fn known_here(home: &Path) -> Vec<String> {
+    let folders = fs::read_dir(home.join("node")).into_iter().flatten().flatten();
+    let mut names: Vec<String> = folders
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| check_node_id(name).is_ok())
+        .collect();
+    names.sort();
+    names
 }
 
 impl Running {

@@ -6,6 +6,7 @@ use gsv_protocol::types::{
     StoryStep, Usage,
 };
 
+use super::actors::Actors;
 use super::context::Context;
 use super::machine_view::awaited;
 use super::prompt::layer;
@@ -30,15 +31,20 @@ pub async fn run(context: &Context, what: Option<String>, session: Option<Sessio
         run_id,
         call_id,
     };
-    let shown = context.show::<RunWhy>(params, |story| {
-        for line in lines(&story) {
+    let client = context.connect().await?;
+    let story = client.call::<RunWhy>(params).await?;
+    let answered = story.steps.iter().flat_map(|step| &step.calls);
+    let actors = Actors::find(context, &client, answered.filter_map(|call| call.by.as_deref())).await;
+    client.close().await;
+    out.show(story, |story| {
+        for line in lines(&story, &actors) {
             out.line(&line);
         }
     });
-    shown.await
+    Ok(())
 }
 
-fn lines(story: &RunWhyResult) -> Vec<String> {
+fn lines(story: &RunWhyResult, actors: &Actors) -> Vec<String> {
     let origin = story
         .origin
         .as_deref()
@@ -63,7 +69,7 @@ fn lines(story: &RunWhyResult) -> Vec<String> {
         lines.push(heading(step));
         lines.extend(step.sent.as_ref().map(sent));
         for call in &step.calls {
-            lines.extend(call_lines(call));
+            lines.extend(call_lines(call, actors));
         }
     }
     if let Some(calls) = &story.failed {
@@ -163,7 +169,7 @@ pub fn ended_badly(call: &StoryCall) -> String {
 }
 
 /// The decision and its reason, then the outcome of the call.
-fn call_lines(call: &StoryCall) -> Vec<String> {
+fn call_lines(call: &StoryCall, actors: &Actors) -> Vec<String> {
     let decision = match call.decision {
         Some(StoryDecision::Allowed) => "allowed",
         Some(StoryDecision::Denied) => "denied",
@@ -176,7 +182,7 @@ fn call_lines(call: &StoryCall) -> Vec<String> {
         .map(|rule| format!(" by {}", visible(rule)))
         .unwrap_or_default();
     let code = match (&call.code, &call.by) {
-        (Some(code), Some(by)) => format!("; asked as {}, answered by {}", visible(code), visible(by)),
+        (Some(code), Some(by)) => format!("; asked as {}, answered by {}", visible(code), visible(&actors.name(by))),
         (Some(code), None) => format!("; asked as {}", visible(code)),
         _ => String::new(),
     };
@@ -232,8 +238,8 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(
-            lines(&story).join("\n"),
-            "Run R in agent:main:main\n  caused by  client\n  began      1970-01-01 00:00:00 UTC\n  ended      1970-01-01 00:00:09 UTC, with an error: The day's limit is used up.\n  used       1,200 tokens in, 30 out, $0.0100\n\nStep 1: anthropic/m[U+202E] answered after 2.9 s, 1,200 tokens in (5,000 more from the cache), 30 out, no known price\n  lap__Bash  x/r1/1/0\n    allowed by approval:K7Q2A; asked as K7Q2A, answered by client:me\n    ok, exit code 2, 12 ms\n    its task: `gsv why --session agent:b:task:1`\n  lap__Write  x/r1/1/1\n    denied by toolApproval.rules[0]\n    error (policy.denied)\n    | Not run: no.\n  lap__Bash  x/r1/1/2\n    waits for your word by mode:ask; asked as ACDEF\n    open"
+            lines(&story, &Actors::default()).join("\n"),
+            "Run R in agent:main:main\n  caused by  client\n  began      1970-01-01 00:00:00 UTC\n  ended      1970-01-01 00:00:09 UTC, with an error: The day's limit is used up.\n  used       1,200 tokens in, 30 out, $0.0100\n\nStep 1: anthropic/m[U+202E] answered after 2.9 s, 1,200 tokens in (5,000 more from the cache), 30 out, no known price\n  lap__Bash  x/r1/1/0\n    allowed by approval:K7Q2A; asked as K7Q2A, answered by me\n    ok, exit code 2, 12 ms\n    its task: `gsv why --session agent:b:task:1`\n  lap__Write  x/r1/1/1\n    denied by toolApproval.rules[0]\n    error (policy.denied)\n    | Not run: no.\n  lap__Bash  x/r1/1/2\n    waits for your word by mode:ask; asked as ACDEF\n    open"
         );
     }
 
@@ -251,7 +257,7 @@ mod tests {
             }]
         }))
         .unwrap();
-        let shown = lines(&story);
+        let shown = lines(&story, &Actors::default());
         assert_eq!(
             shown[6..].join("\n"),
             "anthropic/m failed after 1.2 s (model.overloaded)\nStep 1: anthropic/m answered after 1.0 s, 1 tokens in, 1 out, no known price\n  sent about: 1 core 800, 2 characteristics 0, 3 shared 2,400, 4 delegated 0, 5 conversation 1,200, 6 memory 40\n\nA call of the model was lost (interrupted)"

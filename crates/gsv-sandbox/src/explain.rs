@@ -1,24 +1,44 @@
 //! Recognises in the output of a failed command what the sandbox has stopped. PURE.
 
+use crate::hosts::HostRule;
 use crate::profile::Profile;
 
 /// Begins the sentence about a command that was not run. The sandbox has stopped nothing then, and the command needs no way out of it.
 pub(crate) const NOT_SET_UP: &str = "[GSV: the sandbox can't be set up: ";
 
-const NETWORK: &[&str] = &[
-    "network is unreachable",
+/// Names of hosts that were not resolved.
+const NAMES: &[&str] = &[
     "could not resolve host",
     "couldn't resolve host",
+    "unable to resolve host",
     "temporary failure in name resolution",
     "name or service not known",
     "failed to lookup address",
     "getaddrinfo",
     "eai_again",
+    "enotfound",
+    "nodename nor servname",
+    "no such host",
+    "dial tcp: lookup ",
+];
+const NETWORK: &[&str] = &[
+    "network is unreachable",
     "no route to host",
     "socket: operation not permitted",
-    "nodename nor servname",
     "dial tcp",
 ];
+/// Connections that were not made. Only with a name of this machine in the same line do they point to the sandbox.
+const UNCONNECTED: &[&str] = &[
+    "connection refused",
+    "econnrefused",
+    "failed to connect to",
+    "could not connect to",
+    "couldn't connect to",
+    "can't connect to",
+    "cannot connect to",
+    "unable to connect to",
+];
+const THIS_MACHINE: &[&str] = &["localhost", "127.0.0.1", "::1"];
 const FILES: &[&str] = &[
     "read-only file system",
     "permission denied",
@@ -29,46 +49,110 @@ const FILES: &[&str] = &[
     "eperm",
 ];
 
+/// What calls of the node may ask for, and what this one asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Escalation {
+    /// A command outside the sandbox.
+    pub may_leave: bool,
+    /// Hosts for a command in the sandbox.
+    pub may_ask_hosts: bool,
+    /// The call has asked for hosts.
+    pub has_hosts: bool,
+}
+
 /// A sentence for the model, when the end of a failed command's output looks like the sandbox.
-/// `may_leave`: a call may ask for a command outside the sandbox.
-pub fn explain(profile: Profile, may_leave: bool, refused: &[String], output: &str) -> Option<String> {
+pub fn explain(profile: Profile, escalation: Escalation, refused: &[String], output: &str) -> Option<String> {
     if profile == Profile::Off || output.contains(NOT_SET_UP) {
         return None;
     }
+    let may_leave = escalation.may_leave;
     if !refused.is_empty() {
         return Some(hosts(may_leave, refused));
     }
+    let has_network = profile == Profile::WorkspaceNet || escalation.has_hosts;
     let output = output.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| output.contains(word));
-    let (limit, setting) = if has(NETWORK) {
-        let limit = match profile {
-            Profile::WorkspaceNet => {
-                "has no network but the hosts that are allowed, through the proxy that HTTP_PROXY names"
-            }
-            _ => "has no network",
+    let advice = |setting: &str| {
+        if may_leave {
+            "if it needs that, call Bash again with `sandbox` set to `off`; the user is asked first".to_owned()
+        } else {
+            format!("ask the user to run it, or to change {setting} in node.toml")
+        }
+    };
+    let (limit, advice) = if has(NAMES) && !has_network {
+        let advice = if escalation.may_ask_hosts {
+            for_names(&output)
+        } else {
+            advice("`sandbox`")
         };
-        (limit, "`sandbox`")
+        ("has no network, so names of hosts do not resolve", advice)
+    } else if has(NAMES) || has(NETWORK) {
+        let limit = if has_network {
+            "has no network but the hosts that are allowed, through the proxy that HTTP_PROXY names"
+        } else {
+            "has no network"
+        };
+        (limit, advice("`sandbox`"))
+    } else if profile != Profile::WorkspaceNet && output.lines().any(has_no_server) {
+        let advice = if escalation.may_ask_hosts {
+            FOR_LOCALHOST.to_owned()
+        } else {
+            advice("`sandbox`")
+        };
+        ("lets no command reach a server of the machine on localhost", advice)
     } else if !has(FILES) {
         return None;
     } else if profile == Profile::Strict {
         (
             "lets commands read only the workspace and the system, write only the workspace and $TMPDIR, and use no network",
-            "`sandbox` or `roots`",
+            advice("`sandbox` or `roots`"),
         )
     } else {
         (
             "lets commands write only the workspace (without git hooks, git configuration, shell and editor files) and $TMPDIR",
-            "`sandbox` or `roots`",
+            advice("`sandbox` or `roots`"),
         )
-    };
-    let advice = if may_leave {
-        "if it needs that, call Bash again with `sandbox` set to `off`; the user is asked first".to_owned()
-    } else {
-        format!("ask the user to run it, or to change {setting} in node.toml")
     };
     Some(format!(
         "the sandbox of this node {limit}, which may be why the command failed; {advice}"
     ))
+}
+
+/// What the sandbox has on localhost is what the command has started; the owner lists what it may reach besides (rule SB14).
+const FOR_LOCALHOST: &str = "start the server in the same command. For one that runs already, ask the user to list it in `network` of node.toml (as in \"localhost:3000\"), then call Bash again with `sandbox` set to `workspace+net` and `hosts` set to it. Or call Bash again with `sandbox` set to `off`; the user is asked first";
+
+/// How to ask for the host that a command did not find.
+fn for_names(output: &str) -> String {
+    let host = unresolved(output).unwrap_or_else(|| "example.org".to_owned());
+    format!(
+        "if it needs a host by http or https, call Bash again with `sandbox` set to `workspace+net` and `hosts` set to its name, as in [\"{host}\"]; the program must use the proxy that HTTP_PROXY names. For anything else set `sandbox` to `off`. The user is asked first"
+    )
+}
+
+/// The name in a line such as `curl: (6) Could not resolve host: example.org`.
+fn unresolved(output: &str) -> Option<String> {
+    let (_, after) = output.split_once("resolve host: ")?;
+    let name = after.split_whitespace().next()?;
+    let rule = HostRule::parse(name).ok().filter(|rule| !rule.is_address())?;
+    Some(rule.to_string())
+}
+
+/// A line about a connection to this machine that was not made.
+fn has_no_server(line: &str) -> bool {
+    UNCONNECTED.iter().any(|words| line.contains(words)) && THIS_MACHINE.iter().any(|name| names(line, name))
+}
+
+/// Whether a line has the name as a whole: not `localhost.example.org`, `127.0.0.10` or `fe80::1`.
+fn names(line: &str, name: &str) -> bool {
+    let goes_on = |char: char| char.is_alphanumeric() || char == '-';
+    line.match_indices(name).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        let mut after = line[at + name.len()..].chars();
+        let (next, second) = (after.next(), after.next());
+        !before.is_some_and(|char| goes_on(char) || char == '.')
+            && !next.is_some_and(goes_on)
+            && !(next == Some('.') && second.is_some_and(goes_on))
+    })
 }
 
 /// What the proxy has refused, and how to ask for it.
@@ -90,6 +174,112 @@ fn hosts(may_leave: bool, refused: &[String]) -> String {
 mod tests {
     use super::*;
 
+    const NONE: Escalation = Escalation {
+        may_leave: false,
+        may_ask_hosts: false,
+        has_hosts: false,
+    };
+    const LEAVE: Escalation = Escalation {
+        may_leave: true,
+        ..NONE
+    };
+    const HOSTS: Escalation = Escalation {
+        may_ask_hosts: true,
+        ..LEAVE
+    };
+
+    #[test]
+    fn sb9_a_name_that_is_not_resolved_is_asked_for_as_a_host_where_calls_may() {
+        for (output, asks) in [
+            ("curl: (6) Could not resolve host: Example.org\n", "[\"example.org\"]"),
+            (
+                "fatal: unable to access 'https://a.org/x/': Could not resolve host: a.org",
+                "[\"a.org\"]",
+            ),
+            ("curl: (6) Could not resolve host: \"];x", "[\"example.org\"]"),
+            ("curl: (6) Could not resolve host:", "[\"example.org\"]"),
+            ("Error: getaddrinfo ENOTFOUND registry.npmjs.org", "[\"example.org\"]"),
+            (
+                "dial tcp: lookup a.org on [::1]:53: read: connection refused",
+                "[\"example.org\"]",
+            ),
+            ("wget: unable to resolve host address 'a.org'", "[\"example.org\"]"),
+        ] {
+            let found = explain(Profile::Workspace, HOSTS, &[], output).unwrap();
+            assert!(
+                found.contains("names of hosts do not resolve")
+                    && found.contains("`sandbox` set to `workspace+net` and `hosts`")
+                    && found.contains(asks),
+                "{output}: {found}"
+            );
+            for profile in [Profile::Workspace, Profile::Strict] {
+                let found = explain(profile, LEAVE, &[], output).unwrap();
+                assert!(found.contains("set to `off`") && !found.contains("`hosts`"), "{found}");
+                let found = explain(profile, NONE, &[], output).unwrap();
+                assert!(found.contains("`sandbox` in node.toml"), "{found}");
+            }
+            // It has hosts, and this program does not use the proxy: to ask for hosts again changes nothing.
+            let asked = Escalation {
+                has_hosts: true,
+                ..HOSTS
+            };
+            for (profile, escalation) in [(Profile::Workspace, asked), (Profile::WorkspaceNet, HOSTS)] {
+                let found = explain(profile, escalation, &[], output).unwrap();
+                assert!(
+                    found.contains("the proxy that HTTP_PROXY names") && !found.contains("`hosts`"),
+                    "{found}"
+                );
+            }
+            assert_eq!(explain(Profile::Off, HOSTS, &[], output), None);
+        }
+    }
+
+    #[test]
+    fn sb9_a_server_on_localhost_that_is_not_reached_has_a_note_and_other_servers_have_none() {
+        for output in [
+            "curl: (7) Failed to connect to localhost port 3000 after 0 ms: Couldn't connect to server",
+            "x\n    Error: connect ECONNREFUSED 127.0.0.1:5432\n    at y",
+            "Error: connect ECONNREFUSED ::1:5432",
+            "connection to server at \"localhost\" (127.0.0.1), port 5432 failed: Connection refused",
+            "Could not connect to Redis at 127.0.0.1:6379: Connection refused",
+            "bash: line 1: /dev/tcp/127.0.0.1/3999: Connection refused",
+            "ERROR 2003 (HY000): Can't connect to MySQL server on 'localhost:3306' (111)",
+            "nothing on localhost. Connection refused",
+        ] {
+            let found = explain(Profile::Workspace, HOSTS, &[], output).unwrap();
+            assert!(
+                found.contains("a server of the machine on localhost")
+                    && found.contains("in the same command")
+                    && found.contains("`network` of node.toml")
+                    && found.contains("`workspace+net`"),
+                "{output}: {found}"
+            );
+            for profile in [Profile::Workspace, Profile::Strict] {
+                let found = explain(profile, LEAVE, &[], output).unwrap();
+                assert!(
+                    found.contains("on localhost") && found.contains("set to `off`") && !found.contains("same command"),
+                    "{found}"
+                );
+                let found = explain(profile, NONE, &[], output).unwrap();
+                assert!(found.contains("`sandbox` in node.toml"), "{found}");
+            }
+            for profile in [Profile::Off, Profile::WorkspaceNet] {
+                assert_eq!(explain(profile, HOSTS, &[], output), None, "{output}");
+            }
+        }
+        for output in [
+            "Failed to connect to 10.0.0.7 port 80: Connection refused",
+            "connect ECONNREFUSED 127.0.0.10:80",
+            "connect ECONNREFUSED fe80::1:80",
+            "Failed to connect to localhost.example.org port 80",
+            "Failed to connect to my-localhost port 80",
+            "listening on localhost:3000",
+            "connecting to localhost\nto a.org: Connection refused",
+        ] {
+            assert_eq!(explain(Profile::Workspace, HOSTS, &[], output), None, "{output}");
+        }
+    }
+
     #[test]
     fn sb9_failures_of_the_sandbox_are_recognised_and_others_are_not() {
         for (output, word) in [
@@ -103,29 +293,29 @@ mod tests {
                 "git configuration",
             ),
         ] {
-            let found = explain(Profile::Workspace, false, &[], output);
+            let found = explain(Profile::Workspace, NONE, &[], output);
             assert!(
                 found
                     .as_ref()
                     .is_some_and(|text| text.contains(word) && text.contains("node.toml")),
                 "{output}: {found:?}"
             );
-            assert_eq!(explain(Profile::Off, true, &[], output), None);
-            let found = explain(Profile::Workspace, true, &[], output);
+            assert_eq!(explain(Profile::Off, LEAVE, &[], output), None);
+            let found = explain(Profile::Workspace, LEAVE, &[], output);
             assert!(
                 found.is_some_and(|text| text.contains(word) && text.contains("set to `off`")),
                 "{output}"
             );
         }
-        assert_eq!(explain(Profile::Workspace, true, &[], "error: mismatched types"), None);
+        assert_eq!(explain(Profile::Workspace, LEAVE, &[], "error: mismatched types"), None);
         let unmade = "[GSV: the sandbox can't be set up: bwrap: Can't mkdir parents for /x: Read-only file system. The command was not run.]";
-        assert_eq!(explain(Profile::Workspace, true, &[], unmade), None);
+        assert_eq!(explain(Profile::Workspace, LEAVE, &[], unmade), None);
         assert!(
-            explain(Profile::Strict, false, &[], "Permission denied")
+            explain(Profile::Strict, NONE, &[], "Permission denied")
                 .is_some_and(|text| text.contains("read only the workspace"))
         );
         assert!(
-            explain(Profile::WorkspaceNet, false, &[], "Permission denied")
+            explain(Profile::WorkspaceNet, NONE, &[], "Permission denied")
                 .is_some_and(|text| text.contains("and $TMPDIR, which") && !text.contains("network"))
         );
     }
@@ -133,17 +323,17 @@ mod tests {
     #[test]
     fn sb9_refused_hosts_are_named_with_how_to_ask_for_them() {
         let refused = ["example.org".to_owned(), "a.org:8080".to_owned()];
-        let text = explain(Profile::Workspace, true, &refused, "response 403").unwrap();
+        let text = explain(Profile::Workspace, LEAVE, &refused, "response 403").unwrap();
         assert!(text.contains("reach example.org, a.org:8080;"), "{text}");
         assert!(
             text.contains("`hosts` set to [\"example.org\", \"a.org:8080\"]"),
             "{text}"
         );
-        let text = explain(Profile::WorkspaceNet, false, &refused, "").unwrap();
+        let text = explain(Profile::WorkspaceNet, NONE, &refused, "").unwrap();
         assert!(
             text.contains("`network` in node.toml") && !text.contains("`hosts`"),
             "{text}"
         );
-        assert_eq!(explain(Profile::Off, true, &refused, ""), None);
+        assert_eq!(explain(Profile::Off, LEAVE, &refused, ""), None);
     }
 }

@@ -3,6 +3,7 @@
  *
  *   say TEXT                 answers TEXT
  *   run: COMMAND             runs a command on the first connected machine (`run@NAME: COMMAND` on that one)
+ *   run with HOST: COMMAND   runs a command in the sandbox of a machine that may reach this host (`run with HOST, HOST: ...`)
  *   read: PATH               reads a file there; `read: gsv:PATH` reads the agent's own
  *   write: PATH <- TEXT      writes one; `gsv:` as above
  *   search: PATTERN          searches there with Grep
@@ -30,11 +31,21 @@ export type DemoPhrase =
 
 const PHRASE =
   /^\s*(run|read|write|search|glob|process|ls|remember|delegate|think|slow|say|tools|help)(?:@([A-Za-z0-9][\w.-]*))?\s*(?::\s*|\s+|$)(.*)$/is;
+/** A command that asks for hosts (rule SB17). */
+const RUN_WITH_HOSTS =
+  /^\s*run(?:@([A-Za-z0-9][\w.-]*))?\s+with\s+([\w*.-]+(?::\d{1,5})?(?:\s*,\s*[\w*.-]+(?::\d{1,5})?)*)\s*:(.*)$/is;
 /** These work without a colon; the others are too common as first words. */
 const COLON_OPTIONAL = new Set(["say", "tools", "help"]);
 export const MAX_SLOW_WORDS = 600;
 
-function one(word: string, node: string | undefined, rest: string): DemoPhrase | undefined {
+interface Found {
+  readonly word: string;
+  readonly node: string | undefined;
+  readonly hosts?: readonly string[];
+  readonly lines: string[];
+}
+function one({ word, node, hosts, lines }: Found): DemoPhrase | undefined {
+  const rest = lines.join("\n").trimEnd();
   const body = rest.trim();
   const own = body.startsWith("gsv:") ? body.slice(4).trim() : undefined;
   switch (word) {
@@ -48,7 +59,7 @@ function one(word: string, node: string | undefined, rest: string): DemoPhrase |
     case "help":
       return body === "" ? { kind: word } : undefined;
     case "run":
-      return { kind: "node", tool: "Bash", node, args: { command: body } };
+      return { kind: "node", tool: "Bash", node, args: { command: body, ...(hosts && { sandbox: "workspace+net", hosts }) } };
     case "read":
       return own === undefined
         ? { kind: "node", tool: "Read", node, args: { path: body } }
@@ -87,13 +98,15 @@ function one(word: string, node: string | undefined, rest: string): DemoPhrase |
 
 /** The phrases of a message, in order; empty when it has none. */
 export function parsePhrases(text: string): readonly DemoPhrase[] {
-  const found: { word: string; node: string | undefined; lines: string[] }[] = [];
+  const found: Found[] = [];
   for (const line of text.split("\n")) {
+    const [, machine, hosts, command = ""] = RUN_WITH_HOSTS.exec(line) ?? [];
     const match = PHRASE.exec(line);
     const word = match?.[1]?.toLowerCase() ?? "";
     const colon = match !== null && /^\s*\w+(?:@[\w.-]+)?\s*:/.test(line);
-    if (match && (colon || COLON_OPTIONAL.has(word))) found.push({ word, node: match[2], lines: [match[3] ?? ""] });
+    if (hosts !== undefined) found.push({ word: "run", node: machine, hosts: hosts.split(/\s*,\s*/), lines: [command] });
+    else if (match && (colon || COLON_OPTIONAL.has(word))) found.push({ word, node: match[2], lines: [match[3] ?? ""] });
     else found.at(-1)?.lines.push(line);
   }
-  return found.flatMap(({ word, node, lines }) => one(word, node, lines.join("\n").trimEnd()) ?? []);
+  return found.flatMap((phrase) => one(phrase) ?? []);
 }

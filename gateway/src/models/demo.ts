@@ -8,6 +8,7 @@ import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import type { AssistantMessage, Message, ToolCallBlock, ToolResultMessage } from "../ports/messages.ts";
 import type { ModelOutcome, ModelRequest } from "../ports/model.ts";
 import { isOfHook } from "../prompt/hook.ts";
+import { HOSTS } from "../policy/hosts.ts";
 import { instructionsIn } from "../prompt/task.ts";
 import { fromIdentity, isCommissioning, meet } from "./demo-commissioning.ts";
 import { type DemoPhrase, parsePhrases } from "./demo-phrases.ts";
@@ -24,6 +25,8 @@ const ON_MACHINES = [
   "- `run: COMMAND` - runs a command on your machine (`run@NAME: COMMAND` picks one)",
   "- `read: PATH`, `write: PATH <- TEXT`, `search: PATTERN`, `glob: PATTERN` - files on your machine",
 ];
+const WITH_HOSTS =
+  "- `run with HOST: COMMAND` - runs it in the machine's sandbox and asks you for that host (`run with example.org: curl https://example.org`)";
 const NO_MACHINE = "- commands and files on a machine: this agent has no tools of a machine now (`gsv node` connects one)";
 const OWN = [
   "- `read: gsv:PATH`, `write: gsv:PATH <- TEXT`, `ls: PATH` - the agent's own files",
@@ -36,7 +39,8 @@ const DELEGATE = "- `delegate: AGENT TASK` - hands a task to another agent";
 /** Only phrases that work now: machines and delegation are offered as tools. */
 function helpFor(tools: readonly ToolDefinition[]): string {
   const mayDelegate = tools.some((tool) => tool.name.startsWith("delegate_to_"));
-  return [...HEAD, ...(hasMachine(tools) ? ON_MACHINES : [NO_MACHINE]), ...OWN, ...(mayDelegate ? [DELEGATE] : [])].join("\n");
+  const onMachines = [...ON_MACHINES, ...(tools.some(takesHosts) ? [WITH_HOSTS] : [])];
+  return [...HEAD, ...(hasMachine(tools) ? onMachines : [NO_MACHINE]), ...OWN, ...(mayDelegate ? [DELEGATE] : [])].join("\n");
 }
 /** Those of a machine that is not connected count, too. */
 const hasMachine = (tools: readonly ToolDefinition[]): boolean =>
@@ -89,10 +93,12 @@ const nodesOf = (tools: readonly ToolDefinition[]): string[] => [
 ];
 
 /** The tools of a machine that is not connected have an argument for the wait: they are called only by the machine's name. */
-const isHere = ({ inputSchema }: ToolDefinition): boolean => {
+const isHere = (tool: ToolDefinition): boolean => !takes(tool, "wait");
+const takesHosts = (tool: ToolDefinition): boolean => takes(tool, HOSTS);
+function takes({ inputSchema }: ToolDefinition, argument: string): boolean {
   const properties = inputSchema["properties"];
-  return typeof properties !== "object" || properties === null || !Object.hasOwn(properties, "wait");
-};
+  return typeof properties === "object" && properties !== null && Object.hasOwn(properties, argument);
+}
 
 /** A call for a phrase, or a sentence that says why the call is not possible. */
 function toCall(
@@ -108,14 +114,19 @@ function toCall(
   }
   if (phrase.kind !== "node") return "";
   const nodes = nodesOf(tools);
-  if (phrase.node !== undefined && has(`${phrase.node}__${phrase.tool}`))
-    return { name: `${phrase.node}__${phrase.tool}`, arguments: phrase.args };
+  const on = (node: string): ReturnType<typeof toCall> => {
+    const name = `${node}__${phrase.tool}`;
+    return Object.hasOwn(phrase.args, HOSTS) && !tools.some((tool) => tool.name === name && takesHosts(tool))
+      ? `The sandbox of \`${node}\` lets no command ask for hosts, or it has none: \`gsv node sandbox\` there tells why. Without hosts, say \`run: COMMAND\`.`
+      : { name, arguments: phrase.args };
+  };
+  if (phrase.node !== undefined && has(`${phrase.node}__${phrase.tool}`)) return on(phrase.node);
   if (nodes.length === 0) {
     const machine = phrase.node === undefined ? "the machine that you want to use" : `\`${phrase.node}\``;
     return `No machine is connected, so I can't do that. On ${machine}, start \`gsv node\`, then say it again.`;
   }
   const node = phrase.node === undefined ? nodes.find((name) => has(`${name}__${phrase.tool}`)) : undefined;
-  if (node !== undefined) return { name: `${node}__${phrase.tool}`, arguments: phrase.args };
+  if (node !== undefined) return on(node);
   return phrase.node !== undefined && !nodes.includes(phrase.node)
     ? `No machine named \`${phrase.node}\` is connected; there ${nodes.length === 1 ? "is" : "are"} ${nodes.join(", ")}.`
     : `\`${phrase.node ?? nodes[0]}\` does not offer the tool ${phrase.tool}.`;

@@ -1,7 +1,7 @@
 /** Whether what a program can do is contained: by a sandbox, or because it only reads (rules PO7, TA5). PURE. */
 import type { PolicyCall } from "../ports/policy.ts";
 import { isHarmless } from "./harmless.ts";
-import { askedHosts, isReadOnly, isWithHosts, SANDBOX, SANDBOXED_TOOLS } from "./hosts.ts";
+import { askedHosts, HOSTS, isReadOnly, isWithHosts, SANDBOX, SANDBOXED_TOOLS } from "./hosts.ts";
 import { commandText } from "./rules.ts";
 
 export const isContained = (call: PolicyCall): boolean => uncontainedWhy(call) === undefined;
@@ -22,8 +22,8 @@ export const placeOf = ({ target }: PolicyCall): string => (target.kind === "nod
 export function uncontainedWhy(call: PolicyCall): string | undefined {
   const { args, sandbox, tool } = call;
   const hosts = tool === "Bash" ? askedHosts(args, sandbox) : undefined;
-  if (hosts !== undefined) return `It runs a program on ${placeOf(call)} in the sandbox, with access to ${hosts.join(", ")}.`;
-  if (tool === "Process" && isWithHosts(args)) return `It gives input to a program on ${placeOf(call)} that may reach hosts.`;
+  if (hosts !== undefined) return `It runs a program on ${placeOf(call)} in the sandbox, with hosts.`;
+  if (tool === "Process" && isWithHosts(args)) return `It gives input to a program on ${placeOf(call)} that has hosts.`;
   const hasSandbox = sandbox !== undefined && sandbox !== "off";
   if (tool === "Bash" && isReadOnly(args) && hasSandbox) return undefined;
   if (Object.hasOwn(args, SANDBOX))
@@ -35,4 +35,25 @@ export function uncontainedWhy(call: PolicyCall): string | undefined {
   // To end a command that the agent has started undoes nothing else.
   if (tool === "Process" && args["action"] === "kill") return undefined;
   return `It runs a program on ${placeOf(call)}, which has no sandbox.`;
+}
+
+/**
+ * Ends each question about a program of a machine, whatever asks: the hosts that it gets by its arguments or by the sandbox of its machine
+ * (rule SB17). Empty: the call asks for none, and the sandbox gives none.
+ */
+export function reachText(call: PolicyCall): string {
+  const { policyClass, target, tool } = call;
+  const isOfMachine = target.kind === "node" && policyClass === "exec" && SANDBOXED_TOOLS.has(tool);
+  const reached = isOfMachine ? reachOf(call) : undefined;
+  return reached === undefined ? "" : ` It may reach ${reached}.`;
+}
+function reachOf(call: PolicyCall): string | undefined {
+  const { args, sandbox, tool } = call;
+  const hasSandbox = sandbox !== undefined && sandbox !== "off";
+  const listed = sandbox === "workspace+net" ? [`the hosts that ${placeOf(call)} lists in node.toml`] : [];
+  if (!isWithHosts(args) && !Object.hasOwn(args, HOSTS)) return Object.hasOwn(args, SANDBOX) ? undefined : listed[0];
+  if (hasSandbox && tool === "Process" && isWithHosts(args)) return "the hosts that were allowed when it was started";
+  const hosts = askedHosts(args, sandbox);
+  // Whatever else the arguments say: without a sandbox that takes them, nothing keeps the program from any host.
+  return hosts === undefined ? "every host" : [hosts.join(", "), ...listed].join(", and ");
 }

@@ -9,6 +9,7 @@ import type { Decision, PolicyCall, PolicyMode } from "../ports/policy.ts";
 import { isListed } from "../agents/definition.ts";
 import type { Grant } from "../ports/grants.ts";
 import { commandOf, covers, type GrantContext, grantRule, grantsOf, offerOf, onlyReads, scopeOf } from "./grants.ts";
+import { reachText } from "./contained.ts";
 import { isOutside } from "./hosts.ts";
 import { isForeign, isUnsure, type Taint } from "../ports/taint.ts";
 import { guardedWhy, labelText, isNotSpared, matrixWhy } from "./matrix.ts";
@@ -84,12 +85,12 @@ function decideUnits(call: PolicyCall, units: readonly Unit[], context: PolicyCo
   if (decision.verdict !== "deny" && isListed(context.alwaysAsked, call.name)) {
     const why = [ALWAYS_WHY, ...(decision.verdict === "ask" ? [decision.why] : [])].join(" ");
     const once = grants === undefined ? "" : ` ${onceText(context, true)}`;
-    return { verdict: "ask", rule: ALWAYS_ASKED, why: why + gitText(call) + labelText(context.taint, () => false) + once };
+    return { verdict: "ask", rule: ALWAYS_ASKED, why: why + reachText(call) + gitText(call) + labelText(context.taint, () => false) + once };
   }
   if (decision.verdict !== "ask") return decision;
   const { taint: _taint, ...ownWords } = context;
   const spares = (): boolean => context.isOwners && context.byOthers !== true && decideUnits(call, units, ownWords).verdict === "allow";
-  const asked = { ...decision, why: decision.why + gitText(call) + labelText(context.taint, spares) };
+  const asked = { ...decision, why: decision.why + reachText(call) + gitText(call) + labelText(context.taint, spares) };
   // A rule that asks is the owner's word about every such call: an answer does not overrule it.
   if (grants === undefined) return asked;
   const isRules = decisions.some(({ verdict, rule }) => verdict === "ask" && !isRest(rule));

@@ -1,6 +1,7 @@
 /** What a grant allows, in words for the owner. PURE. Everything that limits the grant is named, and nothing in it can hide from the eye. */
-import type { ApprovalRule } from "../../../protocol/gen/types.ts";
+import type { ApprovalCondition, ApprovalRule } from "../../../protocol/gen/types.ts";
 import { TRANSFER } from "./call-class.ts";
+import { COMMAND } from "./rules.ts";
 import type { GrantChoice, GrantedCommand, GrantScope } from "../ports/grants.ts";
 
 /** Its ends are all that it has. */
@@ -43,9 +44,24 @@ const quoted = (word: string): string => (/^[A-Za-z0-9_./,:+@%=-]+$/.test(word) 
 
 /** What an answer allows beside the call. For how long is in its name. */
 export function choiceText(choice: GrantChoice, scope: GrantScope, always: Omit<ApprovalRule, "id"> | undefined, visible: Visible): string {
-  if (choice === "always") {
-    const rule = visible(JSON.stringify(always ?? {}));
-    return `the rule ${rule} in toolApproval.rules, with an id of its own, until you remove it; \`gsv approval grants\` lists it`;
-  }
-  return scopeText(scope, visible);
+  if (choice !== "always") return scopeText(scope, visible);
+  const rule = always === undefined ? "nothing" : ruleText(always, visible);
+  return `a rule that allows ${rule}, for every agent and in each of your own conversations, until you remove it; \`gsv approval grants\` lists it`;
+}
+
+/** What a rule is about, in words: "`lap__Bash` where command is `npm test` and workdir is "web"". */
+export function ruleText({ tool, when = [] }: Pick<ApprovalRule, "tool" | "when">, visible: Visible): string {
+  const conditions = when.map((condition) => visible(conditionText(condition))).join(" and ");
+  return `\`${visible(tool)}\`${conditions === "" ? "" : ` where ${conditions}`}`;
+}
+const OPERATORS: Readonly<Record<ApprovalCondition["op"], string>> = {
+  equals: "is",
+  contains: "contains",
+  startsWith: "begins with",
+  regex: "matches the regular expression",
+};
+function conditionText({ path, op, value, flags }: ApprovalCondition): string {
+  const isWords = path === COMMAND && Array.isArray(value) && value.every((word) => typeof word === "string");
+  const shown = isWords ? `\`${value.map(quoted).join(" ")}\`` : (JSON.stringify(value) ?? "nothing");
+  return `${path} ${OPERATORS[op]} ${shown}${flags === undefined || flags === "" ? "" : ` with the flags ${flags}`}`;
 }

@@ -5,7 +5,7 @@ import type { SandboxProfile } from "../../../protocol/gen/types.ts";
 import { SandboxProfileValues } from "../../../protocol/gen/types.ts";
 import type { Decision, PolicyCall } from "../ports/policy.ts";
 import { decide, policyOf } from "./decide.ts";
-import { choiceText, scopeText } from "./grant-text.ts";
+import { choiceText, ruleText, scopeText } from "./grant-text.ts";
 import type { Grant, GrantScope } from "../ports/grants.ts";
 import { covers, type GrantContext, offerOf, onlyReads, scopeOf } from "./grants.ts";
 import { withoutHosts } from "./hosts.ts";
@@ -209,7 +209,8 @@ describe("[GR3] what a command can be granted as", () => {
     for (const hosts of [undefined, [], "a.org", ["a b.org"], Array(21).fill("a.org")])
       assert.match(asks(hosts) ?? "", /a list of 1 to 20 such as \["example\.org"\]/, JSON.stringify(hosts));
     assert.equal(asks(["a.org"]), undefined);
-    for (const sandbox of ["off", "strict", "workspace+net"] as const) assert.equal(asks([], sandbox), undefined, sandbox);
+    assert.match(asks([], "workspace+net") ?? "", /a list of 1 to 20/);
+    for (const sandbox of ["off", "strict"] as const) assert.equal(asks([], sandbox), undefined, sandbox);
     assert.equal(withoutHosts({ command: "x", sandbox: "off" }, "workspace"), undefined);
   });
   test("[SB17] the question names the hosts, a grant of them answers the next one, and a rule is not offered", () => {
@@ -218,14 +219,14 @@ describe("[GR3] what a command can be granted as", () => {
     const context = { policy: policyOf(undefined, engine), isOwners: true, unset: "auto" as const };
     const asked = decide(call, { ...context, granted });
     assert.ok(asked.verdict === "ask" && asked.offer !== undefined);
-    assert.match(asked.why, /on lap in the sandbox, with access to a\.org\./);
+    assert.match(asked.why, /on lap in the sandbox, with hosts\. It may reach a\.org\.$/);
     assert.equal(asked.offer.always, undefined);
     const grants = [{ id: "g1", scope: asked.offer.scope, expiresAt: 1 }];
     assert.deepEqual(decide(call, { ...context, granted: { ...granted, grants } }), { verdict: "allow", rule: "grant:g1" });
     const world = { label: "world", source: "a page" } as const;
     const heard = decide(call, { ...context, taint: world, granted: { ...granted, grants } });
     assert.ok(heard.verdict === "ask" && heard.offer === undefined);
-    assert.match(heard.why, /in a sandbox, with access to a\.org\. Others/);
+    assert.match(heard.why, /in a sandbox, with hosts\. It may reach a\.org\. Others/);
     // What the first command printed has this label: an answer for the conversation would else hold once.
     const here = [{ ...grants[0], sessionId: "s1" }] as Grant[];
     assert.deepEqual(decide(call, { ...context, taint: world, granted: { ...granted, grants: here } }), {
@@ -242,7 +243,45 @@ describe("[GR3] what a command can be granted as", () => {
     const deletes = { ...bash("rm -rf src", { sandbox: "workspace+net", hosts: ["a.org"] }), sandbox: "workspace" as const };
     const again = decide(deletes, { ...context, granted: { ...granted, grants: here } });
     assert.ok(again.verdict === "ask" && again.offer === undefined);
-    assert.match(again.why, /may delete more than 50 files.* with access to a\.org\./);
+    assert.match(again.why, /may delete more than 50 files.* It may reach a\.org\./);
+  });
+  test("[SB17] whatever asks about a call with hosts, the question names them, or says that it may reach every host", () => {
+    const hosts = ["b.org", "A.org"];
+    const lists = "the hosts that lap lists in node.toml";
+    const shell = (args: Record<string, unknown>, sandbox?: SandboxProfile) => ({ ...bash("make", args), sandbox });
+    const process = (args: Record<string, unknown>, sandbox: SandboxProfile) => ({ ...shell({ action: "write", data: "x", ...args }, sandbox), tool: "Process" });
+    const cases: readonly (readonly [PolicyCall, string | undefined])[] = [
+      [shell({ sandbox: "workspace+net", hosts }, "workspace"), "a.org, b.org"],
+      [shell({ sandbox: "workspace+net", hosts }, "workspace+net"), `a.org, b.org, and ${lists}`],
+      [shell({}, "workspace+net"), lists],
+      [shell({ hosts }, "workspace"), "every host"],
+      [shell({ sandbox: "workspace+net", hosts: ["a.org/x"] }, "workspace"), "every host"],
+      [shell({ sandbox: "workspace+net", hosts }, "off"), "every host"],
+      [shell({ sandbox: "workspace+net", hosts }), "every host"],
+      [shell({ sandbox: "workspace+net" }, "strict"), "every host"],
+      [process({ sandbox: "workspace+net" }, "workspace"), "the hosts that were allowed when it was started"],
+      [process({}, "workspace+net"), lists],
+      [shell({}, "workspace"), undefined],
+      [shell({ sandbox: "off" }, "workspace+net"), undefined],
+      [shell({ sandbox: "read-only" }, "workspace+net"), undefined],
+      [process({}, "workspace"), undefined],
+    ];
+    const whose = { isOwners: true, unset: "auto" as const };
+    const rules = [{ id: "r", tool: "*", decision: "ask" as const }];
+    const world = { label: "world", source: "a page" } as const;
+    for (const [call, reached] of cases)
+      for (const [what, context] of Object.entries({
+        mode: { policy: policyOf({ mode: "ask" }, engine) },
+        auto: { policy: policyOf(undefined, engine) },
+        rule: { policy: policyOf({ rules }, engine), mode: "full" as const },
+        definition: { policy: policyOf(undefined, engine), mode: "full" as const, alwaysAsked: ["*"] },
+        label: { policy: policyOf(undefined, engine), taint: world },
+      })) {
+        const decision = decide(call, { ...whose, ...context });
+        if (decision.verdict !== "ask") continue;
+        const said = [...decision.why.matchAll(/It may reach (.*?)\.(?= |$)/g)].map(([, hosts]) => hosts);
+        assert.deepEqual(said, reached === undefined ? [] : [reached], `${what}: ${JSON.stringify(call.args)} in ${call.sandbox}: ${decision.why}`);
+      }
   });
   test("a call outside the sandbox as one without a sandbox, with a rule that names that", () => {
     const out = (command: string, sandbox: SandboxProfile = "workspace") => ({ ...bash(command, { sandbox: "off" }), sandbox });
@@ -622,13 +661,31 @@ test("[GR1] the text of an answer names the rule that it makes, or the scope of 
   const offer = offerOf(bash("rm -f push"), at());
   assert.ok(offer);
   const shown = (text: string): string => `<${text}>`;
-  const rule = '{"tool":"lap__Bash","decision":"allow","when":[{"path":"command","op":"equals","value":["rm","-f","push"]}]}';
   assert.equal(
     choiceText("always", offer.scope, offer.always, shown),
-    `the rule <${rule}> in toolApproval.rules, with an id of its own, until you remove it; \`gsv approval grants\` lists it`,
+    "a rule that allows `<lap__Bash>` where <command is `rm -f push`>, for every agent and in each of your own conversations, until you remove it; `gsv approval grants` lists it",
   );
   for (const choice of ["session", "1h", "8h", "30d"] as const)
     assert.equal(choiceText(choice, offer.scope, offer.always, shown), scopeText(offer.scope, shown));
+});
+test("[GR1] [GR8] the text of a rule names its tool and every condition, in words", () => {
+  const text = (when?: ApprovalRule["when"]): string => ruleText({ tool: "*__Bash", ...(when && { when }) }, (shown) => shown);
+  assert.equal(text(), "`*__Bash`");
+  assert.equal(
+    text([
+      { path: "command", op: "equals", value: ["git", "commit", "-m", "a b"] },
+      { path: "sandbox", op: "equals", value: "off" },
+    ]),
+    '`*__Bash` where command is `git commit -m "a b"` and sandbox is "off"',
+  );
+  assert.equal(text([{ path: "command", op: "startsWith", value: ["rm"] }]), "`*__Bash` where command begins with `rm`");
+  assert.equal(
+    text([
+      { path: "path", op: "regex", value: "^/etc", flags: "i" },
+      { path: "to.name", op: "contains", value: ["x"] },
+    ]),
+    '`*__Bash` where path matches the regular expression "^/etc" with the flags i and to.name contains ["x"]',
+  );
 });
 test("[GR1] the text of a scope names everything that limits it", () => {
   const text = (call: PolicyCall, sandbox: SandboxProfile = "off"): string => {

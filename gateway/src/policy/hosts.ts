@@ -19,16 +19,18 @@ export const isOutside = (args: Readonly<Record<string, unknown>>): boolean => o
 /** The call is about a command that changes nothing (rule SB21). A machine without a sandbox refuses it. */
 export const isReadOnly = (args: Readonly<Record<string, unknown>>): boolean => own(args, SANDBOX) === READ_ONLY;
 
+const takesHosts = (sandbox: SandboxProfile | undefined): boolean => sandbox === "workspace" || sandbox === "workspace+net";
+
 /** Why no machine takes a call that asks for hosts: no one is asked about it. Undefined: it names them, or asks for none. */
 export function withoutHosts(args: Readonly<Record<string, unknown>>, sandbox: SandboxProfile | undefined): string | undefined {
-  if (!isWithHosts(args) || sandbox !== "workspace" || askedHosts(args, sandbox) !== undefined) return undefined;
+  if (!isWithHosts(args) || !takesHosts(sandbox) || askedHosts(args, sandbox) !== undefined) return undefined;
   return `Not run: with \`sandbox\` set to \`${WITH_HOSTS}\` the command reaches the hosts that \`hosts\` names: a list of 1 to ${MAX_HOSTS} such as ["example.org"]. Make the call again with them.`;
 }
 
 /** Sorted, each once, in lower case. Undefined: the call asks for none, or in a way that no machine takes. */
 export function askedHosts(args: Readonly<Record<string, unknown>>, sandbox: SandboxProfile | undefined): readonly string[] | undefined {
   // In the other profiles there is nothing to let through.
-  if (!isWithHosts(args) || (sandbox !== "workspace" && sandbox !== "workspace+net")) return undefined;
+  if (!isWithHosts(args) || !takesHosts(sandbox)) return undefined;
   const hosts = own(args, HOSTS);
   if (!Array.isArray(hosts) || hosts.length === 0 || hosts.length > MAX_HOSTS) return undefined;
   const names = hosts.filter((host): host is string => typeof host === "string" && HOST.test(host)).map((host) => host.toLowerCase());

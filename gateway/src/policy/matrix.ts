@@ -38,9 +38,8 @@ export function matrixWhy(call: PolicyCall, policyClass: PolicyClass, { taint, i
 function whyOf(call: PolicyCall, policyClass: Acting): string {
   if (policyClass === "control") return controlText(call);
   if (policyClass === "egress") return egressText(call);
-  const hosts = policyClass === "exec" && call.tool === "Bash" ? askedHosts(call.args, call.sandbox) : undefined;
-  if (hosts !== undefined) return `It runs a program in a sandbox, with access to ${hosts.join(", ")}.`;
-  return policyClass === "exec" && mayReachHosts(call) ? "It runs a program in a sandbox that reaches hosts." : WHY[policyClass];
+  const hasHosts = policyClass === "exec" && ((call.tool === "Bash" && askedHosts(call.args, call.sandbox) !== undefined) || mayReachHosts(call));
+  return hasHosts ? "It runs a program in a sandbox, with hosts." : WHY[policyClass];
 }
 function asks(call: PolicyCall, policyClass: Acting, { label }: Taint, isOwners: boolean): boolean {
   if (policyClass === "exec" && SANDBOXED_TOOLS.has(call.tool) && isContained(call) && !mayReachHosts(call)) return false;

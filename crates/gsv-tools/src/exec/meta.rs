@@ -62,6 +62,9 @@ pub(crate) struct Meta {
     /// A call may ask for a command outside that sandbox.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) may_leave: bool,
+    /// A call may ask for hosts. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) may_ask_hosts: bool,
     /// Its call asked for hosts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) has_hosts: bool,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use gsv_sandbox::explain;
+use gsv_sandbox::{Escalation, explain};
 use serde::Serialize;
 
 use super::meta::{Ending, Exit, Meta};
@@ -192,7 +192,12 @@ pub(super) fn ended(meta: &Meta, end: &End, refused: &[String], output: Tail) ->
 /// tried to reach; it may have taken the refusal for an answer, and ended without an error.
 fn of_sandbox(meta: &Meta, end: &End, refused: &[String], tail: &str) -> Option<String> {
     let ended = end.ending.is_none() && matches!(end.exit, Some(Exit::Code(code)) if code != 0 || !refused.is_empty());
-    explain(meta.sandbox.filter(|_| ended)?, meta.may_leave, refused, tail)
+    let escalation = Escalation {
+        may_leave: meta.may_leave,
+        may_ask_hosts: meta.may_ask_hosts,
+        has_hosts: meta.has_hosts,
+    };
+    explain(meta.sandbox.filter(|_| ended)?, escalation, refused, tail)
 }
 
 fn status(end: &End) -> CommandStatus {
@@ -316,6 +321,7 @@ mod tests {
             timeout_ms: 5,
             sandbox: None,
             may_leave: false,
+            may_ask_hosts: false,
             has_hosts: false,
             limits: Some(CommandLimits {
                 memory_bytes: 64 << 20,

@@ -13,7 +13,7 @@ import { visible } from "../../calls/shown-call.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { GrantChoice } from "../../ports/grants.ts";
 import type { EffectiveConfig } from "../../ports/run-context.ts";
-import { choiceText, GRANT_MS, scopeText } from "../../policy/grant-text.ts";
+import { choiceText, GRANT_MS, ruleText, scopeText } from "../../policy/grant-text.ts";
 import type { WaitingQuestion } from "../../ports/approvals.ts";
 import { fail } from "../../kernel/outcome.ts";
 import { type Result, succeed } from "../../ports/result.ts";
@@ -56,7 +56,8 @@ export function grantNow(
   if (choice === "always") {
     if (always === undefined) return { ok: false, text: "this call can be no rule" };
     const rules = config.effective().toolApproval?.rules ?? [];
-    const rule = { id: `allowed-${code.toLowerCase()}-${ids.name(4)}`, ...always, reason: `Allowed by ${by}`.slice(0, 1024) };
+    // Who answered is in the audit. Questions and denials show the reason.
+    const rule = { id: `allowed-${code.toLowerCase()}-${ids.name(4)}`, ...always, reason: `Your answer to ${code}` };
     const change = config.set(RULES, [...rules, rule]);
     return change.ok ? { ok: true, id: rule.id, text: `rule ${rule.id}` } : { ok: false, text: change.error.message };
   }
@@ -83,7 +84,7 @@ export const allowingRules = ({ toolApproval }: Pick<EffectiveConfig, "toolAppro
           {
             id,
             setting: `${RULES}.${index}`,
-            text: visible(JSON.stringify({ tool, ...(when === undefined ? {} : { when }) })).slice(0, 4096),
+            text: ruleText({ tool, ...(when === undefined ? {} : { when }) }, visible).slice(0, 4096),
           },
         ]
       : [],

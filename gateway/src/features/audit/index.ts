@@ -78,12 +78,14 @@ const auditMethods = (ports: AuditPorts, copies: AuditCopies): Handlers => ({
     const page = await audit.verify(afterSeq);
     const { checked, done, last } = page;
     const answer = { done, checked, lastSeq: last.seq, ...(last.hash.length === 64 ? { lastHash: last.hash } : {}) };
-    if (!done || page.broken !== undefined)
-      return succeed({ ok: page.broken === undefined, ...answer, ...(page.broken === undefined ? {} : { broken: page.broken }) });
+    if (!done) return succeed({ ok: true, ...answer });
     const compared = await copies.compare(now()).catch((error: unknown) => {
       log.error("audit_copies_not_read", { error });
       return undefined;
     });
+    // What is left to compare a broken log with.
+    if (page.broken !== undefined)
+      return succeed({ ok: false, ...answer, broken: page.broken, ...(compared === undefined ? {} : { exported: compared.exported }) });
     if (compared === undefined) return fail("storage.failed", "The copies of the audit in the bucket could not be read.");
     return succeed({ ok: compared.broken === undefined, ...answer, ...compared });
   },

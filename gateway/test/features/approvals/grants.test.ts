@@ -166,15 +166,15 @@ test("[GR1] [PO6] always saves the rule that was shown, after the call was allow
   const { approvals } = await peer.ok<{ approvals: ApprovalEntry[] }>("approval.list", { sessionKey: key });
   expect(approvals[0]?.choices?.at(-1)).toEqual({
     answer: "allow_always",
-    text: `the rule ${JSON.stringify(always)} in toolApproval.rules, with an id of its own, until you remove it; \`gsv approval grants\` lists it`,
+    text: "a rule that allows `lap__Bash` where command is `git status`, for every agent and in each of your own conversations, until you remove it; `gsv approval grants` lists it",
   });
   await peer.ok("approval.resolve", { code: "WXYZA", decision: "allow_always" });
   expect((await peer.ok<{ value?: unknown }>("config.get", { path: "toolApproval.rules" })).value).toBeUndefined();
   await report(key, 2, [], [allowed("WXYZA", "always")]);
   const { value: rules } = await peer.ok<{ value: { id: string }[] }>("config.get", { path: "toolApproval.rules" });
-  expect(rules).toMatchObject([{ ...always, reason: "Allowed by client:me" }]);
+  expect(rules).toMatchObject([{ ...always, reason: "Your answer to WXYZA" }]);
   expect((await peer.ok<{ rules: unknown }>("approval.grants")).rules).toEqual([
-    { id: rules[0]?.id, setting: "toolApproval.rules.0", text: JSON.stringify({ tool: always.tool, when: always.when }) },
+    { id: rules[0]?.id, setting: "toolApproval.rules.0", text: "`lap__Bash` where command is `git status`" },
   ]);
   expect((await entries("approval.grant"))[0]?.detail).toBe(`WXYZA rule ${rules[0]?.id}`);
   await peer.ok("config.unset", { path: "toolApproval.rules" });

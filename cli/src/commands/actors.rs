@@ -1,0 +1,96 @@
+//! Who did something, in words for people. The ids of connections and tokens are for `--json`.
+
+use std::collections::HashMap;
+
+use gsv_protocol::NoParams;
+use gsv_protocol::methods::TokensList;
+
+use super::context::Context;
+use crate::clean::one_line;
+use crate::client::Client;
+
+const CLIENT: &str = "client:";
+const TOKEN: &str = " token:";
+/// The ids that command lines make for their connections.
+const COMMAND_LINE: &str = "cli-";
+const NAME_COLUMNS: usize = 96;
+
+/// The labels of tokens, by their ids.
+#[derive(Debug, Default)]
+pub struct Actors {
+    labels: HashMap<String, String>,
+}
+
+impl Actors {
+    /// Asks for the labels only where a person reads them and one of the actors has a token. A token that may not list them, or an older
+    /// gateway, leaves the ids.
+    pub async fn find<'a>(context: &Context, client: &Client, named: impl IntoIterator<Item = &'a str>) -> Self {
+        let is_read = !context.out.json && named.into_iter().any(|by| by.contains(TOKEN));
+        if !is_read {
+            return Self::default();
+        }
+        let tokens = client.call::<TokensList>(NoParams {}).await;
+        let labelled = tokens.into_iter().flat_map(|list| list.tokens).filter_map(|token| {
+            let label = token.label.filter(|label| !label.trim().is_empty())?;
+            Some((token.token_id.into_inner(), label))
+        });
+        Self {
+            labels: labelled.collect(),
+        }
+    }
+
+    /// `client:cli-0000145a token:first-8b1f` is `gsv (first token)`. Other actors, such as a session, are as they were.
+    pub fn name(&self, by: &str) -> String {
+        let (who, token) = by.split_once(TOKEN).unwrap_or((by, ""));
+        let who = plain(who);
+        let known = self.labels.get(token).map(String::as_str);
+        let name = match (known, token) {
+            (Some(label), _) => format!("{who} ({label})"),
+            (None, "") => who.to_owned(),
+            (None, id) => format!("{who} (token {id})"),
+        };
+        one_line(&name, NAME_COLUMNS)
+    }
+}
+
+/// Without its token: the command line, or what a client or a machine is called.
+pub fn plain(by: &str) -> &str {
+    let who = by.split_once(TOKEN).map_or(by, |(who, _)| who);
+    match who.strip_prefix(CLIENT) {
+        Some(id) if id.starts_with(COMMAND_LINE) => "gsv",
+        Some(name) if !name.is_empty() => name,
+        _ => who,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn au1_an_actor_is_named_by_its_client_and_the_label_of_its_token() {
+        let actors = Actors {
+            labels: HashMap::from([
+                ("first-8b1f".to_owned(), "first token".to_owned()),
+                ("t2".to_owned(), "the\nphone".to_owned()),
+            ]),
+        };
+        for (by, name) in [
+            ("client:cli-0000145a9c token:first-8b1f", "gsv (first token)"),
+            ("client:cli-0000145a9c token:t9", "gsv (token t9)"),
+            ("client:cli-0000145a9c", "gsv"),
+            ("client:web token:t9", "web (token t9)"),
+            ("client:", "client:"),
+            ("node:laptop token:first-8b1f", "node:laptop (first token)"),
+            ("session:agent:main:main", "session:agent:main:main"),
+            ("gateway", "gateway"),
+            ("grant:g1", "grant:g1"),
+        ] {
+            assert_eq!(actors.name(by), name);
+        }
+        let phone = actors.name("client:cli-1 token:t2");
+        assert!(phone.starts_with("gsv (the") && !phone.contains('\n'), "{phone}");
+        assert_eq!(plain("client:cli-0000145a9c token:first-8b1f"), "gsv");
+        assert_eq!(plain("client:phone token:x"), "phone");
+    }
+}

@@ -1,0 +1,90 @@
+//! What `gsv doctor` checks of the audit: that its hash chain is whole.
+
+use gsv_protocol::errors;
+use gsv_protocol::methods::AuditList;
+use gsv_protocol::types::{AuditListParams, AuditListResult, AuditVerifyResult};
+
+use super::audit::verified;
+use super::doctor_report::Report;
+use crate::clean::one_line;
+use crate::client::Client;
+use crate::exit::Outcome;
+use crate::units::{grouped, time};
+
+const NAME: &str = "audit";
+/// Entries that are checked. Of a longer log these are the newest ones, so that the doctor stays fast.
+const CHECKED_ENTRIES: u64 = 5_000;
+const COLUMNS: usize = 300;
+
+struct Checked {
+    /// Entries of the log.
+    count: u64,
+    result: AuditVerifyResult,
+}
+
+pub async fn check(report: &mut Report, client: &Client) {
+    let Checked { count, result } = match look(client).await {
+        Ok(checked) => checked,
+        // A token that may not ask.
+        Err(failure) if failure.is(&errors::PROTOCOL_UNKNOWN_METHOD) || failure.is(&errors::AUTH_FORBIDDEN) => return,
+        Err(failure) => return report.failure(NAME, failure),
+    };
+    if let Some(broken) = &result.broken {
+        let at = broken.at.map(|at| format!(" ({})", time(at))).unwrap_or_default();
+        let problem = one_line(&broken.problem, COLUMNS);
+        let found = format!("the log is broken at entry {}{at}: {problem}", broken.seq);
+        let next = "A program that can write the gateway's state has changed it. `gsv audit --verify` says what to compare the log with.";
+        return report.fail(NAME, found, next);
+    }
+    if !result.ok || !result.done {
+        return report.warn(
+            NAME,
+            "the log could not be checked to its end",
+            "Check it alone: `gsv audit --verify`.",
+        );
+    }
+    let checked = grouped(result.checked);
+    let exported = result.exported.as_ref();
+    if let Some(since) = exported.and_then(|exported| exported.failing_since) {
+        let why = exported.and_then(|exported| exported.problem.as_deref());
+        let why = one_line(why.unwrap_or("the bucket did not say why"), COLUMNS);
+        let found = format!("no daily copy could be written since {}: {why}", time(since));
+        let next = "The gateway tries again by itself. Check the free space and the permissions where it keeps its files.";
+        return report.warn(NAME, found, next);
+    }
+    // More entries may come between the two requests.
+    if result.checked >= count {
+        report.ok(NAME, format!("the log is intact: {checked} entries"));
+    } else {
+        let found = format!(
+            "the newest {checked} of {} entries are intact; `gsv audit --verify` checks all",
+            grouped(count)
+        );
+        report.ok(NAME, found);
+    }
+}
+
+async fn look(client: &Client) -> Outcome<Checked> {
+    let newest = list(client, None).await?;
+    let last = newest.entries.first().map_or(0, |entry| entry.seq);
+    let after = match newest.count.checked_sub(CHECKED_ENTRIES) {
+        Some(1..) => {
+            let before = list(client, Some(last.saturating_sub(CHECKED_ENTRIES) + 1)).await?;
+            before.entries.first().map(|entry| entry.seq)
+        }
+        _ => None,
+    };
+    Ok(Checked {
+        count: newest.count,
+        result: verified(client, after).await?,
+    })
+}
+
+async fn list(client: &Client, before_seq: Option<u64>) -> Outcome<AuditListResult> {
+    let params = AuditListParams {
+        limit: Some(1),
+        before_seq,
+        action: None,
+    };
+    client.call::<AuditList>(params).await
+}
