@@ -15,21 +15,27 @@ export function effectivePolicy(own: ResetPolicyPatch, configured: ResetPolicyCo
 
 /** Whether the conversation, last active at `lastAt`, is over now. Instants are epoch ms. */
 export function resetDue(policy: Required<ResetPolicy>, timezone: string, lastAt: number, wall: number): "daily" | "idle" | undefined {
-  if (policy.mode === "idle") return wall - lastAt >= policy.idleMinutes * 60_000 ? "idle" : undefined;
+  if (policy.mode === "idle") return wall - lastAt >= policy.idleMinutes * MINUTE_MS ? "idle" : undefined;
   if (policy.mode === "daily") return lastAt < lastHour(policy.atHour, timezone, wall) ? "daily" : undefined;
   return undefined;
 }
 
 /** The latest instant not after `wall` at which it was `hour` o'clock there; in the hour that summer time skips, the first instant after it. */
 export function lastHour(hour: number, timezone: string, wall: number): number {
-  // Asked with every message. The next such hour is 22 hours away or more, even where the clocks change by two.
-  if (known?.hour === hour && known.timezone === timezone && wall >= known.instant && wall < known.instant + 22 * 3_600_000)
-    return known.instant;
+  // Asked with every message. The next such hour is 22 hours away or more, even where the clocks change by two, and begins with a minute.
+  const minute = Math.floor(wall / MINUTE_MS);
+  if (known?.hour === hour && known.timezone === timezone) {
+    const isBeforeNext = wall >= known.instant && wall < known.instant + 22 * HOUR_MS;
+    if (isBeforeNext || minute === known.minute) return known.instant;
+  }
   const instant = findLastHour(hour, timezone, wall);
-  known = { hour, timezone, instant };
+  known = { hour, timezone, minute, instant };
   return instant;
 }
-let known: { readonly hour: number; readonly timezone: string; readonly instant: number } | undefined;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+/** The last answer, and the minute in which it was found. */
+let known: { readonly hour: number; readonly timezone: string; readonly minute: number; readonly instant: number } | undefined;
 
 function findLastHour(hour: number, timezone: string, wall: number): number {
   const zone = formatterFor(timezone);
@@ -38,7 +44,7 @@ function findLastHour(hour: number, timezone: string, wall: number): number {
     const instant = instantOf(zone, Date.UTC(local.year, local.month - 1, local.day - daysBack, hour));
     if (instant <= wall) return instant;
   }
-  return wall - 86_400_000;
+  return wall - 24 * HOUR_MS;
 }
 
 interface LocalTime {

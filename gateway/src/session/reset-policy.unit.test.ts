@@ -48,6 +48,23 @@ describe("the last instant of an hour", () => {
     assert.equal(iso(lastHour(4, "Asia/Kathmandu", at("2026-07-01T12:00:00Z"))), "2026-06-30T22:15:00.000Z"));
   test("an unknown time zone counts as UTC", () =>
     assert.equal(iso(lastHour(4, "Mars/Olympus", at("2026-07-01T12:00:00Z"))), "2026-07-01T04:00:00.000Z"));
+  test("a remembered answer is the one that is found: before, in and after the hour, also where the clocks change", () => {
+    for (const [zone, hour, around] of [
+      ["Europe/Amsterdam", 4, "2026-07-01T02:00:00Z"],
+      ["Europe/Amsterdam", 2, "2026-03-29T01:00:00Z"],
+      ["Europe/Amsterdam", 2, "2026-10-25T01:00:00Z"],
+      ["Asia/Kathmandu", 4, "2026-06-30T22:15:00Z"],
+    ] as const) {
+      for (let second = -3 * 3600; second <= 3 * 3600; second += 20) {
+        const wall = at(around) + second * 1000;
+        const remembered = lastHour(hour, zone, wall);
+        // Another hour is asked for, so that nothing of this one is remembered.
+        lastHour((hour + 1) % 24, zone, wall);
+        assert.equal(iso(lastHour(hour, zone, wall)), iso(remembered), `${zone} ${iso(wall)}`);
+        lastHour(hour, zone, wall);
+      }
+    }
+  });
   test("the instant is within the last 48 hours, never in the future", () => {
     for (let day = 0; day < 400; day++) {
       const wall = at("2026-01-01T00:30:00Z") + day * 86_400_000 + (day % 24) * 3_600_000;

@@ -3,7 +3,6 @@ import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type { DeliveryReport } from "../../../../protocol/gen/types.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import { hashPair, hex32 } from "../../../../protocol/runtime/hash.ts";
 import type { ApprovalsPort } from "../../ports/approvals.ts";
 import type {
   ChannelMessage,
@@ -110,7 +109,7 @@ export const channelsFeature: FeatureDefinition<ChannelPorts, ChannelsOutPort & 
       methods: channelMethods({ hub, log }),
       // Only the owner's conversations may send messages.
       runContext: ({ named }) => (named !== undefined && ports.sessions.isOwners(named) ? { ownPlaces: hub.outgoing.own() } : {}),
-      contextVersion: () => `own ${hashPair(hub.outgoing.own().join("\n")).map(hex32).join("")}`,
+      contextVersion: () => `own ${hub.outgoing.ownVersion()}`,
       // Answered only with an error that says how channels deliver their messages.
       unlisted: ["channel.inbound"],
       alarms: [

@@ -4,6 +4,7 @@
  * recipient's conversation gets the message into its log, so that the agent knows it when the recipient answers.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { hashPair, hex32 } from "../../../../protocol/runtime/hash.ts";
 import type { ChannelConfig, ChannelInbound, OutboundMessage, PairRole } from "../../../../protocol/gen/types.ts";
 import type { Channels } from "./account-store.ts";
 import { withoutHeads } from "./envelope.ts";
@@ -48,6 +49,12 @@ export interface OutgoingPorts {
   readonly isDown: (ref: ChannelRef) => boolean;
   readonly failed: (what: string, error: unknown) => void;
 }
+interface OwnPlaces {
+  /** Of what they follow from. */
+  readonly stamp: string;
+  readonly names: readonly string[];
+  readonly version: string;
+}
 const HOUR_MS = 3_600_000;
 const MAX_PLACES = 50;
 const MAX_OWN = 32;
@@ -57,7 +64,7 @@ export class Outgoing {
   readonly #ports: OutgoingPorts;
   /** Calls of the last hour by conversation. A rate limit in memory: a new instance starts at zero. */
   readonly #lately = new Map<string, ReadonlyMap<string, number>>();
-  #own: { readonly stamp: string; readonly names: readonly string[] } | undefined;
+  #own: OwnPlaces | undefined;
   constructor(ports: OutgoingPorts) {
     this.#ports = ports;
   }
@@ -112,13 +119,21 @@ export class Outgoing {
   }
   /** The owner's own direct conversations, as gsv__Message names them (rule PO16). Read again only after a change of what they follow from. */
   own(): readonly string[] {
+    return this.#ownNow().names;
+  }
+  /** Another text whenever `own` has other names. */
+  ownVersion(): string {
+    return this.#ownNow().version;
+  }
+  #ownNow(): OwnPlaces {
     const { config, peers, pairings } = this.#ports;
     const stamp = `${config.version()}/${peers.changes}/${pairings.changes}`;
     if (this.#own?.stamp !== stamp) {
       const places = peers.direct(MAX_PEERS).filter((record) => this.#allowed(record, record) && this.#whose(record) === "yours");
-      this.#own = { stamp, names: places.slice(0, MAX_OWN).map(targetName).sort() };
+      const names = places.slice(0, MAX_OWN).map(targetName).sort();
+      this.#own = { stamp, names, version: hashPair(names.join("\n")).map(hex32).join("") };
     }
-    return this.#own.names;
+    return this.#own;
   }
 
   async message({ from, callId, target, text, media, replyToId, taint, question }: ChannelMessage): Promise<Result<ChannelMessageSent>> {
