@@ -101,7 +101,7 @@ describe("texts of the command line about what is allowed", () => {
   it("[PO9] a call of one's own that a rule asks about names that rule and how to change it, and one that the mode asks about does not", async () => {
     const call = async (command: string): Promise<string> => {
       const { code, stderr } = await machine.gsv(["tools", "call", "laptop__Bash", `command=${command}`]);
-      assert.equal(code, 1, stderr);
+      assert.equal(code, 3, stderr);
       return stderr;
     };
     const rule = { id: "ask-make", tool: "*__Bash", decision: "ask", when: [{ path: "command", op: "startsWith", value: ["make"] }] };
@@ -112,7 +112,10 @@ describe("texts of the command line about what is allowed", () => {
     assert.doesNotMatch(byRule, /toolApproval\.mode/);
     assert.match(await machine.ok("config", "get", "toolApproval"), /ask-make/);
     const byMode = await call("touch made.txt");
-    assert.match(byMode, /this call needs your approval\..*Allow such calls with a rule \(`toolApproval\.rules`\) or another `toolApproval\.mode`\./s);
+    assert.match(
+      byMode,
+      /this call needs your approval\..*Allow such calls with a rule \(`toolApproval\.rules`\) or another `toolApproval\.mode`\./s,
+    );
     assert.doesNotMatch(byMode, /that rule/);
     await machine.ok("config", "set", "toolApproval", JSON.stringify({ defaultDecision: "ask" }));
     assert.match(await call("touch made.txt"), /or another `toolApproval\.defaultDecision`/);

@@ -83,13 +83,11 @@ describe("[P4.2] demo model", () => {
     ]);
   });
   it("[SB17] asks for the hosts that a phrase names, where the machine takes them", async () => {
-    const withHosts = (name: string) => tool(name, { inputSchema: { type: "object", properties: { command: {}, sandbox: {}, hosts: {} } } });
+    const withHosts = (name: string) =>
+      tool(name, { inputSchema: { type: "object", properties: { command: {}, sandbox: {}, hosts: {} } } });
     const tools = [withHosts("laptop__Bash"), tool("nas__Bash")];
     const asks = (command: string, ...hosts: string[]) => [["laptop__Bash", { command, sandbox: "workspace+net", hosts }]];
-    assert.deepEqual(
-      await call("run with example.org: curl https://example.org", tools),
-      asks("curl https://example.org", "example.org"),
-    );
+    assert.deepEqual(await call("run with example.org: curl https://example.org", tools), asks("curl https://example.org", "example.org"));
     assert.deepEqual(
       await call("Run@laptop with a.org , *.b.org:8080:curl a.org\necho b", tools),
       asks("curl a.org\necho b", "a.org", "*.b.org:8080"),

@@ -85,7 +85,11 @@ function decideUnits(call: PolicyCall, units: readonly Unit[], context: PolicyCo
   if (decision.verdict !== "deny" && isListed(context.alwaysAsked, call.name)) {
     const why = [ALWAYS_WHY, ...(decision.verdict === "ask" ? [decision.why] : [])].join(" ");
     const once = grants === undefined ? "" : ` ${onceText(context, true)}`;
-    return { verdict: "ask", rule: ALWAYS_ASKED, why: why + reachText(call) + gitText(call) + labelText(context.taint, () => false) + once };
+    return {
+      verdict: "ask",
+      rule: ALWAYS_ASKED,
+      why: why + reachText(call) + gitText(call) + labelText(context.taint, () => false) + once,
+    };
   }
   if (decision.verdict !== "ask") return decision;
   const { taint: _taint, ...ownWords } = context;

@@ -249,7 +249,10 @@ describe("[GR3] what a command can be granted as", () => {
     const hosts = ["b.org", "A.org"];
     const lists = "the hosts that lap lists in node.toml";
     const shell = (args: Record<string, unknown>, sandbox?: SandboxProfile) => ({ ...bash("make", args), sandbox });
-    const process = (args: Record<string, unknown>, sandbox: SandboxProfile) => ({ ...shell({ action: "write", data: "x", ...args }, sandbox), tool: "Process" });
+    const process = (args: Record<string, unknown>, sandbox: SandboxProfile) => ({
+      ...shell({ action: "write", data: "x", ...args }, sandbox),
+      tool: "Process",
+    });
     const cases: readonly (readonly [PolicyCall, string | undefined])[] = [
       [shell({ sandbox: "workspace+net", hosts }, "workspace"), "a.org, b.org"],
       [shell({ sandbox: "workspace+net", hosts }, "workspace+net"), `a.org, b.org, and ${lists}`],
@@ -280,7 +283,11 @@ describe("[GR3] what a command can be granted as", () => {
         const decision = decide(call, { ...whose, ...context });
         if (decision.verdict !== "ask") continue;
         const said = [...decision.why.matchAll(/It may reach (.*?)\.(?= |$)/g)].map(([, hosts]) => hosts);
-        assert.deepEqual(said, reached === undefined ? [] : [reached], `${what}: ${JSON.stringify(call.args)} in ${call.sandbox}: ${decision.why}`);
+        assert.deepEqual(
+          said,
+          reached === undefined ? [] : [reached],
+          `${what}: ${JSON.stringify(call.args)} in ${call.sandbox}: ${decision.why}`,
+        );
       }
   });
   test("a call outside the sandbox as one without a sandbox, with a rule that names that", () => {

@@ -38,7 +38,8 @@ export function matrixWhy(call: PolicyCall, policyClass: PolicyClass, { taint, i
 function whyOf(call: PolicyCall, policyClass: Acting): string {
   if (policyClass === "control") return controlText(call);
   if (policyClass === "egress") return egressText(call);
-  const hasHosts = policyClass === "exec" && ((call.tool === "Bash" && askedHosts(call.args, call.sandbox) !== undefined) || mayReachHosts(call));
+  const hasHosts =
+    policyClass === "exec" && ((call.tool === "Bash" && askedHosts(call.args, call.sandbox) !== undefined) || mayReachHosts(call));
   return hasHosts ? "It runs a program in a sandbox, with hosts." : WHY[policyClass];
 }
 function asks(call: PolicyCall, policyClass: Acting, { label }: Taint, isOwners: boolean): boolean {

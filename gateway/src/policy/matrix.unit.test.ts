@@ -96,7 +96,10 @@ describe("[TA5] [S9] the label asks before the mode does", () => {
     assert.ok(first);
     assert.equal(decided(first, "self", "auto").verdict, "allow");
     const why = decided(first, "world", "auto");
-    assert.match(why.verdict === "ask" ? why.why : "", /^It runs a program in a sandbox, with hosts\. It may reach the hosts that lap lists in node\.toml\. Others may/);
+    assert.match(
+      why.verdict === "ask" ? why.why : "",
+      /^It runs a program in a sandbox, with hosts\. It may reach the hosts that lap lists in node\.toml\. Others may/,
+    );
     for (const call of [net({ command: "uname -a" }), net({ action: "kill" }, "Process"), net({ action: "log" }, "Process")])
       assert.equal(decided(call, "world", "auto").verdict, "allow");
   });
