@@ -381,7 +381,12 @@ fn p9_a_node_that_runs_here_and_reconnects_is_not_started_a_second_time() {
         let run = played_in(&gateway, &home, &["doctor", "--json", "--offline"], |connection| {
             let request = connection.expect("sessions.list");
             connection.answer(&request, &json!({"sessions": [], "count": 0}));
-            serve(connection, "nodes.list", &json!({}), &json!({"nodes": nodes, "count": 1}));
+            serve(
+                connection,
+                "nodes.list",
+                &json!({}),
+                &json!({"nodes": nodes, "count": 1}),
+            );
         });
         let text = |check: &Value, name: &str| check[name].as_str().unwrap_or_default().to_owned();
         let report = run.json();
@@ -393,7 +398,10 @@ fn p9_a_node_that_runs_here_and_reconnects_is_not_started_a_second_time() {
     };
     let node = |id: &str, online: bool| json!({"nodeId": id, "online": online, "hostCapabilities": [], "toolCapabilities": {}, "tools": []});
     let stopped = machines(&json!([node("lap", false)]));
-    assert!(stopped.len() == 1 && stopped[0].2.starts_with("Start one: `gsv node"), "{stopped:?}");
+    assert!(
+        stopped.len() == 1 && stopped[0].2.starts_with("Start one: `gsv node"),
+        "{stopped:?}"
+    );
     lock.lock().unwrap();
     fs::write(ledger.join("lock"), std::process::id().to_string()).unwrap();
     for nodes in [json!([]), json!([node("lap", false)]), json!([node("nas", false)])] {
@@ -414,7 +422,10 @@ fn p9_a_node_that_runs_here_and_reconnects_is_not_started_a_second_time() {
     let one = machines(&json!([node("nas", true)]));
     assert_eq!(one, [("ok".into(), "online: nas".into(), String::new())]);
     let two = machines(&json!([node("nas", true), node("lap", false)]));
-    assert!(two.len() == 2 && two[1].1.starts_with("`lap` runs on this machine"), "{two:?}");
+    assert!(
+        two.len() == 2 && two[1].1.starts_with("`lap` runs on this machine"),
+        "{two:?}"
+    );
     assert_eq!(machines(&json!([node("lap", true)])).len(), 1);
 }
 
@@ -469,7 +480,10 @@ fn au3_the_doctor_checks_the_chain_of_the_audit_and_fails_where_it_is_broken() {
     let failing = json!({"failingSince": 0, "problem": "The disk is full."});
     let found = whole(&json!({"ok": true, "done": true, "checked": 5000, "lastSeq": 9, "exported": failing}));
     assert_eq!(found["level"], "warn");
-    assert!(found["found"].as_str().unwrap().contains("The disk is full."), "{found}");
+    assert!(
+        found["found"].as_str().unwrap().contains("The disk is full."),
+        "{found}"
+    );
 }
 
 #[test]

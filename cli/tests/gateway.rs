@@ -228,7 +228,9 @@ fn au3_the_whole_log_is_checked_in_pages_and_a_break_is_a_failure() {
     .ok();
     assert!(run.stdout.contains("1005 entries, the last one is 1005"), "{run:?}");
     assert!(
-        run.stdout.contains("newest daily copy, 2026-11-21-000000000001.jsonl.gz, to entry 900, in `audit/` of the gateway's bucket") && run.stderr.contains("full"),
+        run.stdout.contains(
+            "newest daily copy, 2026-11-21-000000000001.jsonl.gz, to entry 900, in `audit/` of the gateway's bucket"
+        ) && run.stderr.contains("full"),
         "{run:?}"
     );
     let run = played(&["audit", "--verify"], |connection| {
@@ -236,7 +238,10 @@ fn au3_the_whole_log_is_checked_in_pages_and_a_break_is_a_failure() {
         connection.answer(&request, &json!({"ok": false, "done": true, "checked": 5, "lastSeq": 1005, "broken": {"seq": 1003, "at": 1, "problem": "Entry 1003 was changed."}}));
     })
     .failed(1);
-    assert!(run.stderr.contains("There is no daily copy to compare it with"), "{run:?}");
+    assert!(
+        run.stderr.contains("There is no daily copy to compare it with"),
+        "{run:?}"
+    );
     assert!(
         run.stderr.contains("broken at entry 1003") && run.stderr.contains("Entry 1003 was changed."),
         "{run:?}"
@@ -254,12 +259,16 @@ fn au5_without_a_daily_copy_the_check_says_so_and_when_the_first_one_comes() {
     };
     let run = verified(&json!({}), true).ok();
     assert!(
-        run.stdout.contains("There is no daily copy yet to compare it with: the first one is written after 20")
+        run.stdout
+            .contains("There is no daily copy yet to compare it with: the first one is written after 20")
             && run.stdout.contains("00:00:00 UTC, when the day (UTC) is over"),
         "{run:?}"
     );
     let run = verified(&json!({"failingSince": 1, "problem": "full"}), true).ok();
-    assert!(!run.stdout.contains("the first one is written") && run.stderr.contains("full"), "{run:?}");
+    assert!(
+        !run.stdout.contains("the first one is written") && run.stderr.contains("full"),
+        "{run:?}"
+    );
     let run = verified(&json!({"key": "audit/2026-11-21-000000000001.jsonl.gz"}), false).failed(1);
     assert!(
         run.stderr.contains("Compare the log with its daily copies in `audit/`"),

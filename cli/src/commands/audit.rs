@@ -29,7 +29,12 @@ pub async fn run(context: &Context, args: Audit) -> Outcome {
     };
     let client = context.connect().await?;
     let result = client.call::<AuditList>(params).await?;
-    let actors = Actors::find(context, &client, result.entries.iter().map(|entry| entry.actor.as_str())).await;
+    let actors = Actors::find(
+        context,
+        &client,
+        result.entries.iter().map(|entry| entry.actor.as_str()),
+    )
+    .await;
     client.close().await;
     let intact = result.intact;
     out.show(result, |result| {
@@ -128,7 +133,9 @@ async fn verify(context: &Context) -> Outcome {
 /// Where a person finds the copies.
 fn copies_place(url: &str) -> String {
     match Layout::find() {
-        Ok(layout) if Local::look(&layout).is_at(&layout, url) => layout.workspace().join("audit").display().to_string(),
+        Ok(layout) if Local::look(&layout).is_at(&layout, url) => {
+            layout.workspace().join("audit").display().to_string()
+        }
         _ => "`audit/` of the gateway's bucket".to_owned(),
     }
 }
@@ -140,9 +147,10 @@ fn tell_copies(context: &Context, exported: &AuditExport, place: &str) {
             .last_seq
             .map(|seq| format!(", to entry {seq}"))
             .unwrap_or_default();
-        context
-            .out
-            .line(&format!("It was compared with its newest daily copy, {}{to}, in {place}.", file_of(key)));
+        context.out.line(&format!(
+            "It was compared with its newest daily copy, {}{to}, in {place}.",
+            file_of(key)
+        ));
     } else if exported.failing_since.is_none() {
         context.out.line(&format!(
             "There is no daily copy yet to compare it with: the first one is written after {}, when the day (UTC) is over, to {place}.",

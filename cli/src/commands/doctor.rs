@@ -174,7 +174,10 @@ async fn check_nodes(report: &mut Report, client: &Client) {
             Running::Process(pid) => format!(" (pid {pid})"),
             Running::No | Running::Somewhere => String::new(),
         };
-        let log = log_file(id).map_or_else(|_| String::new(), |log| format!(" If not, its log says why: {}.", log.display()));
+        let log = log_file(id).map_or_else(
+            |_| String::new(),
+            |log| format!(" If not, its log says why: {}.", log.display()),
+        );
         report.warn(
             NAME,
             format!("`{id}` runs on this machine{pid} and is connecting, so the agent can't use it yet"),

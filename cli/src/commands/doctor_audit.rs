@@ -49,7 +49,8 @@ pub async fn check(report: &mut Report, client: &Client) {
         let why = exported.and_then(|exported| exported.problem.as_deref());
         let why = one_line(why.unwrap_or("the bucket did not say why"), COLUMNS);
         let found = format!("no daily copy could be written since {}: {why}", time(since));
-        let next = "The gateway tries again by itself. Check the free space and the permissions where it keeps its files.";
+        let next =
+            "The gateway tries again by itself. Check the free space and the permissions where it keeps its files.";
         return report.warn(NAME, found, next);
     }
     // More entries may come between the two requests.

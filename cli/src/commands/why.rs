@@ -182,7 +182,11 @@ fn call_lines(call: &StoryCall, actors: &Actors) -> Vec<String> {
         .map(|rule| format!(" by {}", visible(rule)))
         .unwrap_or_default();
     let code = match (&call.code, &call.by) {
-        (Some(code), Some(by)) => format!("; asked as {}, answered by {}", visible(code), visible(&actors.name(by))),
+        (Some(code), Some(by)) => format!(
+            "; asked as {}, answered by {}",
+            visible(code),
+            visible(&actors.name(by))
+        ),
         (Some(code), None) => format!("; asked as {}", visible(code)),
         _ => String::new(),
     };

@@ -1,5 +1,7 @@
 //! Recognises in the output of a failed command what the sandbox has stopped. PURE.
 
+use serde::{Deserialize, Serialize};
+
 use crate::hosts::HostRule;
 use crate::profile::Profile;
 
@@ -49,14 +51,18 @@ const FILES: &[&str] = &[
     "eperm",
 ];
 
-/// What calls of the node may ask for, and what this one asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What calls of the node may ask for, and what this one asked for. Stored with the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Escalation {
     /// A command outside the sandbox.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub may_leave: bool,
     /// Hosts for a command in the sandbox.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub may_ask_hosts: bool,
     /// The call has asked for hosts.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub has_hosts: bool,
 }
 
@@ -149,9 +155,10 @@ fn names(line: &str, name: &str) -> bool {
         let before = line[..at].chars().next_back();
         let mut after = line[at + name.len()..].chars();
         let (next, second) = (after.next(), after.next());
-        !before.is_some_and(|char| goes_on(char) || char == '.')
-            && !next.is_some_and(goes_on)
-            && !(next == Some('.') && second.is_some_and(goes_on))
+        let begins = before.is_none_or(|char| !goes_on(char) && char != '.');
+        // A full stop may end the sentence.
+        let is_longer = next.is_some_and(goes_on) || (next == Some('.') && second.is_some_and(goes_on));
+        begins && !is_longer
     })
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::IntoRawFd as _;
 use std::path::{Path, PathBuf};
 
-use gsv_sandbox::Profile;
+use gsv_sandbox::{Escalation, Profile};
 use serde::{Deserialize, Serialize};
 
 use super::command_limits::CommandLimits;
@@ -59,15 +59,9 @@ pub(crate) struct Meta {
     /// The profile that it runs in. Absent in records of earlier versions, which had no sandbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sandbox: Option<Profile>,
-    /// A call may ask for a command outside that sandbox.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) may_leave: bool,
-    /// A call may ask for hosts. Absent in records of earlier versions.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) may_ask_hosts: bool,
-    /// Its call asked for hosts.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) has_hosts: bool,
+    /// Each part absent in records of versions that did not have it.
+    #[serde(flatten)]
+    pub(crate) escalation: Escalation,
     /// Absent where nothing watches them, and in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) limits: Option<CommandLimits>,

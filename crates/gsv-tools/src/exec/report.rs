@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use gsv_sandbox::{Escalation, explain};
+use gsv_sandbox::explain;
 use serde::Serialize;
 
 use super::meta::{Ending, Exit, Meta};
@@ -192,12 +192,7 @@ pub(super) fn ended(meta: &Meta, end: &End, refused: &[String], output: Tail) ->
 /// tried to reach; it may have taken the refusal for an answer, and ended without an error.
 fn of_sandbox(meta: &Meta, end: &End, refused: &[String], tail: &str) -> Option<String> {
     let ended = end.ending.is_none() && matches!(end.exit, Some(Exit::Code(code)) if code != 0 || !refused.is_empty());
-    let escalation = Escalation {
-        may_leave: meta.may_leave,
-        may_ask_hosts: meta.may_ask_hosts,
-        has_hosts: meta.has_hosts,
-    };
-    explain(meta.sandbox.filter(|_| ended)?, escalation, refused, tail)
+    explain(meta.sandbox.filter(|_| ended)?, meta.escalation, refused, tail)
 }
 
 fn status(end: &End) -> CommandStatus {
@@ -300,6 +295,8 @@ pub(super) fn end_event(meta: &Meta, end: &End, refused: &[String], mut tail: St
 mod tests {
     use serde_json::json;
 
+    use gsv_sandbox::Escalation;
+
     use super::*;
     use crate::exec::CommandLimits;
 
@@ -320,9 +317,7 @@ mod tests {
             started_uptime_ms: 1,
             timeout_ms: 5,
             sandbox: None,
-            may_leave: false,
-            may_ask_hosts: false,
-            has_hosts: false,
+            escalation: Escalation::default(),
             limits: Some(CommandLimits {
                 memory_bytes: 64 << 20,
                 processes: 16,

@@ -91,7 +91,7 @@ impl Session {
 
     /// Whether it may reach hosts that its call asked for.
     pub(crate) fn has_hosts(&self) -> bool {
-        self.meta.has_hosts
+        self.meta.escalation.has_hosts
     }
 
     pub(crate) fn is_background(&self) -> bool {

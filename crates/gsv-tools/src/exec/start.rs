@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use gsv_sandbox::{GateFiles, HostRule};
+use gsv_sandbox::{Escalation, GateFiles, HostRule};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, Command};
 
@@ -264,10 +264,12 @@ async fn open_gate(
         started_uptime_ms: host::uptime_ms(),
         timeout_ms: spec.timeout_ms,
         sandbox: sandbox.map(|sandbox| sandbox.level.profile),
-        may_leave: sandbox.is_some_and(|sandbox| sandbox.may_leave && !spec.read_only),
-        may_ask_hosts: sandbox
-            .is_some_and(|sandbox| sandbox.may_leave && sandbox.network.is_some() && !spec.read_only),
-        has_hosts: !spec.hosts.is_empty(),
+        escalation: Escalation {
+            may_leave: sandbox.is_some_and(|sandbox| sandbox.may_leave && !spec.read_only),
+            may_ask_hosts: sandbox
+                .is_some_and(|sandbox| sandbox.may_leave && sandbox.network.is_some() && !spec.read_only),
+            has_hosts: !spec.hosts.is_empty(),
+        },
         limits: how.supervisor.limits(),
     };
     let (written, copy) = (folder.clone(), meta.clone());
