@@ -11,7 +11,7 @@ use crate::client::Client;
 
 const CLIENT: &str = "client:";
 const TOKEN: &str = " token:";
-/// The ids that command lines make for their connections.
+/// Begins the id that a command line gives its connection.
 const COMMAND_LINE: &str = "cli-";
 const NAME_COLUMNS: usize = 96;
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import type { SandboxProfile } from "../../../protocol/gen/types.ts";
+import type { ApprovalRule, SandboxProfile } from "../../../protocol/gen/types.ts";
 import { SandboxProfileValues } from "../../../protocol/gen/types.ts";
 import type { Decision, PolicyCall } from "../ports/policy.ts";
 import { decide, policyOf } from "./decide.ts";
