@@ -173,10 +173,16 @@ fn au1_people_read_the_labels_of_tokens_in_the_audit_and_programs_the_ids() {
     let actor = "client:cli-0000145a9c token:first-8b1f";
     let entry = json!({"seq": 2, "at": 1, "actor": actor, "action": "config.set", "decision": "allowed", "prevHash": "a", "hash": "b"});
     let result = json!({"entries": [entry], "count": 1, "intact": true});
-    let token = json!({"tokenId": "first-8b1f", "kind": "admin", "last4": "", "label": "first token", "createdAt": 1});
+    let token =
+        json!({"tokenId": "first-8b1f", "kind": "client", "last4": "beef", "label": "first token", "createdAt": 1});
     let run = played(&["audit"], |connection| {
         serve(connection, "audit.list", &json!({}), &result);
-        serve(connection, "tokens.list", &json!({}), &json!({"tokens": [token]}));
+        serve(
+            connection,
+            "tokens.list",
+            &json!({}),
+            &json!({"tokens": [token], "count": 1}),
+        );
     })
     .ok();
     assert!(

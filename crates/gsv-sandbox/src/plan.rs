@@ -42,7 +42,7 @@ pub struct Plan {
     pub readable: Option<Vec<PathBuf>>,
     pub hidden: Vec<PathBuf>,
     pub own: PathBuf,
-    /// Homes of the user: `~/` in a git configuration.
+    /// Homes of the user: what is read there is protected, and `~/` in a git configuration means them.
     #[serde(default)]
     pub homes: Vec<PathBuf>,
     /// A program that is readable wherever it lies: the one that tests the sandbox from inside. Commands have none.
