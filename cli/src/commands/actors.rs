@@ -53,12 +53,11 @@ impl Actors {
     }
 }
 
-/// Without its token: the command line, or what a client or a machine is called.
+/// Without its token. Only the command line loses its id: a client chooses its own, and `client:gateway` is not the gateway.
 pub fn plain(by: &str) -> &str {
     let who = by.split_once(TOKEN).map_or(by, |(who, _)| who);
     match who.strip_prefix(CLIENT) {
         Some(id) if id.starts_with(COMMAND_LINE) => "gsv",
-        Some(name) if !name.is_empty() => name,
         _ => who,
     }
 }
@@ -79,7 +78,9 @@ mod tests {
             ("client:cli-0000145a9c token:first-8b1f", "gsv (first token)"),
             ("client:cli-0000145a9c token:t9", "gsv (token t9)"),
             ("client:cli-0000145a9c", "gsv"),
-            ("client:web token:t9", "web (token t9)"),
+            ("client:web token:t9", "client:web (token t9)"),
+            ("client:gateway token:t9", "client:gateway (token t9)"),
+            ("client:node:laptop token:t9", "client:node:laptop (token t9)"),
             ("client:", "client:"),
             ("node:laptop token:first-8b1f", "node:laptop (first token)"),
             ("session:agent:main:main", "session:agent:main:main"),
@@ -91,6 +92,6 @@ mod tests {
         let phone = actors.name("client:cli-1 token:t2");
         assert!(phone.starts_with("gsv (the") && !phone.contains('\n'), "{phone}");
         assert_eq!(plain("client:cli-0000145a9c token:first-8b1f"), "gsv");
-        assert_eq!(plain("client:phone token:x"), "phone");
+        assert_eq!(plain("client:phone token:x"), "client:phone");
     }
 }
