@@ -243,7 +243,7 @@ mod tests {
         .unwrap();
         assert_eq!(
             lines(&story, &Actors::default()).join("\n"),
-            "Run R in agent:main:main\n  caused by  client\n  began      1970-01-01 00:00:00 UTC\n  ended      1970-01-01 00:00:09 UTC, with an error: The day's limit is used up.\n  used       1,200 tokens in, 30 out, $0.0100\n\nStep 1: anthropic/m[U+202E] answered after 2.9 s, 1,200 tokens in (5,000 more from the cache), 30 out, no known price\n  lap__Bash  x/r1/1/0\n    allowed by approval:K7Q2A; asked as K7Q2A, answered by me\n    ok, exit code 2, 12 ms\n    its task: `gsv why --session agent:b:task:1`\n  lap__Write  x/r1/1/1\n    denied by toolApproval.rules[0]\n    error (policy.denied)\n    | Not run: no.\n  lap__Bash  x/r1/1/2\n    waits for your word by mode:ask; asked as ACDEF\n    open"
+            "Run R in agent:main:main\n  caused by  client\n  began      1970-01-01 00:00:00 UTC\n  ended      1970-01-01 00:00:09 UTC, with an error: The day's limit is used up.\n  used       1,200 tokens in, 30 out, $0.0100\n\nStep 1: anthropic/m[U+202E] answered after 2.9 s, 1,200 tokens in (5,000 more from the cache), 30 out, no known price\n  lap__Bash  x/r1/1/0\n    allowed by approval:K7Q2A; asked as K7Q2A, answered by client:me\n    ok, exit code 2, 12 ms\n    its task: `gsv why --session agent:b:task:1`\n  lap__Write  x/r1/1/1\n    denied by toolApproval.rules[0]\n    error (policy.denied)\n    | Not run: no.\n  lap__Bash  x/r1/1/2\n    waits for your word by mode:ask; asked as ACDEF\n    open"
         );
     }
 
