@@ -31,8 +31,9 @@ export type DemoPhrase =
 
 const PHRASE =
   /^\s*(run|read|write|search|glob|process|ls|remember|delegate|think|slow|say|tools|help)(?:@([A-Za-z0-9][\w.-]*))?\s*(?::\s*|\s+|$)(.*)$/is;
-/** A command that asks for hosts (rule SB17). */
-const RUN_WITH_HOSTS = /^\s*run(?:@([A-Za-z0-9][\w.-]*))?\s+with\s+([\w*.-]+(?::\d{1,5})?(?:\s*,\s*[\w*.-]+(?::\d{1,5})?)*)\s*:(.*)$/is;
+/** A command that asks for hosts (rule SB17). A colon before a digit begins a port. */
+const RUN_WITH_HOSTS =
+  /^\s*run(?:@([A-Za-z0-9][\w.-]*))?\s+with\s+([\w*.-]+(?::\d{1,5})?(?:\s*,\s*[\w*.-]+(?::\d{1,5})?)*)\s*:(?!\d)(.*)$/is;
 /** These work without a colon; the others are too common as first words. */
 const COLON_OPTIONAL = new Set(["say", "tools", "help"]);
 export const MAX_SLOW_WORDS = 600;

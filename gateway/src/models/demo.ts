@@ -114,18 +114,19 @@ function toCall(
   }
   if (phrase.kind !== "node") return "";
   const nodes = nodesOf(tools);
-  const on = (node: string): ReturnType<typeof toCall> => {
-    const name = `${node}__${phrase.tool}`;
-    return Object.hasOwn(phrase.args, HOSTS) && !tools.some((tool) => tool.name === name && takesHosts(tool))
-      ? `The sandbox of \`${node}\` lets no command ask for hosts, or it has none: \`gsv node sandbox\` there tells why. Without hosts, say \`run: COMMAND\`.`
-      : { name, arguments: phrase.args };
-  };
+  const wantsHosts = Object.hasOwn(phrase.args, HOSTS);
+  const offers = (node: string): boolean =>
+    tools.some((tool) => tool.name === `${node}__${phrase.tool}` && (!wantsHosts || takesHosts(tool)));
+  const on = (node: string): ReturnType<typeof toCall> =>
+    offers(node)
+      ? { name: `${node}__${phrase.tool}`, arguments: phrase.args }
+      : `\`${node}\` has no sandbox, or its sandbox lets no command ask for hosts: \`gsv node sandbox\` there tells why. Without hosts, say \`run: COMMAND\`.`;
   if (phrase.node !== undefined && has(`${phrase.node}__${phrase.tool}`)) return on(phrase.node);
   if (nodes.length === 0) {
     const machine = phrase.node === undefined ? "the machine that you want to use" : `\`${phrase.node}\``;
     return `No machine is connected, so I can't do that. On ${machine}, start \`gsv node\`, then say it again.`;
   }
-  const node = phrase.node === undefined ? nodes.find((name) => has(`${name}__${phrase.tool}`)) : undefined;
+  const node = phrase.node === undefined ? (nodes.find(offers) ?? nodes.find((name) => has(`${name}__${phrase.tool}`))) : undefined;
   if (node !== undefined) return on(node);
   return phrase.node !== undefined && !nodes.includes(phrase.node)
     ? `No machine named \`${phrase.node}\` is connected; there ${nodes.length === 1 ? "is" : "are"} ${nodes.join(", ")}.`

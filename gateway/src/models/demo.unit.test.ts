@@ -85,18 +85,25 @@ describe("[P4.2] demo model", () => {
   it("[SB17] asks for the hosts that a phrase names, where the machine takes them", async () => {
     const withHosts = (name: string) =>
       tool(name, { inputSchema: { type: "object", properties: { command: {}, sandbox: {}, hosts: {} } } });
-    const tools = [withHosts("laptop__Bash"), tool("nas__Bash")];
+    const tools = [tool("nas__Bash"), withHosts("laptop__Bash")];
     const asks = (command: string, ...hosts: string[]) => [["laptop__Bash", { command, sandbox: "workspace+net", hosts }]];
     assert.deepEqual(await call("run with example.org: curl https://example.org", tools), asks("curl https://example.org", "example.org"));
     assert.deepEqual(
       await call("Run@laptop with a.org , *.b.org:8080:curl a.org\necho b", tools),
       asks("curl a.org\necho b", "a.org", "*.b.org:8080"),
     );
-    for (const text of ["run with a.org", "run with a b: c", "run with a.org,: c", "run with: c"])
+    for (const text of [
+      "run with a.org",
+      "run with a.org:80",
+      "run with a.org:80 curl a.org",
+      "run with a b: c",
+      "run with a.org,: c",
+      "run with: c",
+    ])
       assert.deepEqual(await call(text, tools), [], text);
     const refused = await ask("run@nas with a.org: curl a.org", tools);
     assert.deepEqual(refused.calls, []);
-    assert.match(refused.text, /sandbox of `nas` lets no command ask for hosts.*`gsv node sandbox`/);
+    assert.match(refused.text, /`nas` has no sandbox, or its sandbox lets no command ask for hosts.*`gsv node sandbox`/);
     assert.match((await ask("help", tools)).text, /`run with HOST: COMMAND`/);
     assert.doesNotMatch((await ask("help")).text, /run with/);
   });

@@ -15,6 +15,14 @@ export function mayReachHosts({ args, sandbox, tool }: PolicyCall): boolean {
   const command = commandText(args);
   return tool === "Bash" && !(typeof command === "string" && isHarmless(command));
 }
+/** A program in a sandbox that gets hosts: by the call's arguments, or by the sandbox of its machine. */
+export function isInsideWithHosts(call: PolicyCall): boolean {
+  const { args, sandbox, tool } = call;
+  const isInput = tool === "Process" && isWithHosts(args) && sandbox !== undefined && sandbox !== "off";
+  return isInput || (tool === "Bash" && askedHosts(args, sandbox) !== undefined) || mayReachHosts(call);
+}
+/** Actions of Process after which the program can do no more than before. */
+const NO_INPUT: ReadonlySet<unknown> = new Set(["kill", "list", "log", "poll"]);
 /** Where a call does what it does, as the owner names it. */
 export const placeOf = ({ target }: PolicyCall): string => (target.kind === "node" ? target.nodeId : "the gateway");
 
@@ -50,9 +58,11 @@ export function reachText(call: PolicyCall): string {
 function reachOf(call: PolicyCall): string | undefined {
   const { args, sandbox, tool } = call;
   const hasSandbox = sandbox !== undefined && sandbox !== "off";
+  if (tool === "Process" && NO_INPUT.has(args["action"])) return undefined;
   const listed = sandbox === "workspace+net" ? [`the hosts that ${placeOf(call)} lists in node.toml`] : [];
   if (!isWithHosts(args) && !Object.hasOwn(args, HOSTS)) return Object.hasOwn(args, SANDBOX) ? undefined : listed[0];
-  if (hasSandbox && tool === "Process" && isWithHosts(args)) return "the hosts that were allowed when it was started";
+  if (hasSandbox && tool === "Process" && isWithHosts(args))
+    return ["the hosts that were allowed when it was started", ...listed].join(", and ");
   const hosts = askedHosts(args, sandbox);
   // Whatever else the arguments say: without a sandbox that takes them, nothing keeps the program from any host.
   return hosts === undefined ? "every host" : [hosts.join(", "), ...listed].join(", and ");

@@ -212,6 +212,9 @@ describe("[GR3] what a command can be granted as", () => {
     assert.match(asks([], "workspace+net") ?? "", /a list of 1 to 20/);
     for (const sandbox of ["off", "strict"] as const) assert.equal(asks([], sandbox), undefined, sandbox);
     assert.equal(withoutHosts({ command: "x", sandbox: "off" }, "workspace"), undefined);
+    for (const named of [{}, { sandbox: "off" }, { sandbox: "read-only" }])
+      for (const sandbox of ["off", "strict", "workspace", undefined] as const)
+        assert.match(withoutHosts({ command: "x", hosts: ["a.org"], ...named }, sandbox) ?? "", /`hosts` needs `sandbox` set to/);
   });
   test("[SB17] the question names the hosts, a grant of them answers the next one, and a rule is not offered", () => {
     const call = { ...bash("curl $X", { sandbox: "workspace+net", hosts: ["a.org"] }), sandbox: "workspace" as const };
@@ -263,6 +266,8 @@ describe("[GR3] what a command can be granted as", () => {
       [shell({ sandbox: "workspace+net", hosts }), "every host"],
       [shell({ sandbox: "workspace+net" }, "strict"), "every host"],
       [process({ sandbox: "workspace+net" }, "workspace"), "the hosts that were allowed when it was started"],
+      [process({ sandbox: "workspace+net" }, "workspace+net"), `the hosts that were allowed when it was started, and ${lists}`],
+      ...["kill", "list", "log", "poll"].map((action) => [process({ action }, "workspace+net"), undefined] as const),
       [process({}, "workspace+net"), lists],
       [shell({}, "workspace"), undefined],
       [shell({ sandbox: "off" }, "workspace+net"), undefined],
@@ -281,6 +286,8 @@ describe("[GR3] what a command can be granted as", () => {
         label: { policy: policyOf(undefined, engine), taint: world },
       })) {
         const decision = decide(call, { ...whose, ...context });
+        // A rule and a definition ask about each of them; the modes and the label about some.
+        if (what === "rule" || what === "definition") assert.equal(decision.verdict, "ask", what);
         if (decision.verdict !== "ask") continue;
         const said = [...decision.why.matchAll(/It may reach (.*?)\.(?= |$)/g)].map(([, hosts]) => hosts);
         assert.deepEqual(

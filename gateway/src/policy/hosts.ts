@@ -21,8 +21,10 @@ export const isReadOnly = (args: Readonly<Record<string, unknown>>): boolean => 
 
 const takesHosts = (sandbox: SandboxProfile | undefined): boolean => sandbox === "workspace" || sandbox === "workspace+net";
 
-/** Why no machine takes a call that asks for hosts: no one is asked about it. Undefined: it names them, or asks for none. */
+/** Why no machine takes a call that asks for hosts: no one is asked about it (rule AP17). Undefined: it names them, or asks for none. */
 export function withoutHosts(args: Readonly<Record<string, unknown>>, sandbox: SandboxProfile | undefined): string | undefined {
+  if (Object.hasOwn(args, HOSTS) && !isWithHosts(args))
+    return `Not run: \`hosts\` needs \`sandbox\` set to \`${WITH_HOSTS}\`. Make the call again with both, or without \`hosts\`.`;
   if (!isWithHosts(args) || !takesHosts(sandbox) || askedHosts(args, sandbox) !== undefined) return undefined;
   return `Not run: with \`sandbox\` set to \`${WITH_HOSTS}\` the command reaches the hosts that \`hosts\` names: a list of 1 to ${MAX_HOSTS} such as ["example.org"]. Make the call again with them.`;
 }

@@ -5,9 +5,9 @@
 import type { PolicyClass } from "../../../protocol/gen/types.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { isForeign, isUnsure, type Taint, taintText } from "../ports/taint.ts";
-import { askedHosts, SANDBOXED_TOOLS } from "./hosts.ts";
+import { SANDBOXED_TOOLS } from "./hosts.ts";
 import { isOfJobs } from "./call-class.ts";
-import { isContained, mayReachHosts } from "./contained.ts";
+import { isContained, isInsideWithHosts, mayReachHosts } from "./contained.ts";
 import { controlText, egressText } from "./modes.ts";
 import { isOrdinaryInside } from "./paths.ts";
 
@@ -38,9 +38,8 @@ export function matrixWhy(call: PolicyCall, policyClass: PolicyClass, { taint, i
 function whyOf(call: PolicyCall, policyClass: Acting): string {
   if (policyClass === "control") return controlText(call);
   if (policyClass === "egress") return egressText(call);
-  const hasHosts =
-    policyClass === "exec" && ((call.tool === "Bash" && askedHosts(call.args, call.sandbox) !== undefined) || mayReachHosts(call));
-  return hasHosts ? "It runs a program in a sandbox, with hosts." : WHY[policyClass];
+  if (policyClass !== "exec" || !isInsideWithHosts(call)) return WHY[policyClass];
+  return `It ${call.tool === "Process" ? "gives input to" : "runs"} a program in a sandbox, with hosts.`;
 }
 function asks(call: PolicyCall, policyClass: Acting, { label }: Taint, isOwners: boolean): boolean {
   if (policyClass === "exec" && SANDBOXED_TOOLS.has(call.tool) && isContained(call) && !mayReachHosts(call)) return false;

@@ -100,6 +100,12 @@ describe("[TA5] [S9] the label asks before the mode does", () => {
       why.verdict === "ask" ? why.why : "",
       /^It runs a program in a sandbox, with hosts\. It may reach the hosts that lap lists in node\.toml\. Others may/,
     );
+    // Of a program that was started with hosts in the sandbox, too.
+    const input = decided({ ...net({ action: "write", data: "x", ...hosts }, "Process"), sandbox: SANDBOX }, "world", "auto");
+    assert.match(
+      input.verdict === "ask" ? input.why : "",
+      /^It gives input to a program in a sandbox, with hosts\. It may reach the hosts that were allowed when it was started\. Others may/,
+    );
     for (const call of [net({ command: "uname -a" }), net({ action: "kill" }, "Process"), net({ action: "log" }, "Process")])
       assert.equal(decided(call, "world", "auto").verdict, "allow");
   });

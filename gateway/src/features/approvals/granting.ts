@@ -56,7 +56,7 @@ export function grantNow(
   if (choice === "always") {
     if (always === undefined) return { ok: false, text: "this call can be no rule" };
     const rules = config.effective().toolApproval?.rules ?? [];
-    // Who answered is in the audit. Questions and denials show the reason.
+    // Who answered is in the audit. A question shows the reason where it is not sure that the rule holds.
     const rule = { id: `allowed-${code.toLowerCase()}-${ids.name(4)}`, ...always, reason: `Your answer to ${code}` };
     const change = config.set(RULES, [...rules, rule]);
     return change.ok ? { ok: true, id: rule.id, text: `rule ${rule.id}` } : { ok: false, text: change.error.message };

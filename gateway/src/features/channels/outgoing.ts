@@ -50,7 +50,7 @@ export interface OutgoingPorts {
   readonly failed: (what: string, error: unknown) => void;
 }
 interface OwnPlaces {
-  /** Of what they follow from. */
+  /** Changes with the configuration, peers and pairings. */
   readonly stamp: string;
   readonly names: readonly string[];
   readonly version: string;
