@@ -13,6 +13,8 @@ use crate::embedded::{self, layout::Layout, state};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::units::use_zone;
 
+/// Begins the id that a command line gives its connection.
+const COMMAND_LINE: &str = "cli-";
 pub const DEFAULT_SESSION: &str = "agent:main:cli:dm:main";
 
 /// The gateway's address and a token for it.
@@ -50,7 +52,7 @@ impl Account {
 
     async fn open(&self, reconnect: bool) -> Outcome<(Link, Events)> {
         // A unique id: two command lines at once must not replace each other (SPEC.md H4).
-        let id = format!("cli-{:08x}{:08x}", std::process::id(), fastrand::u32(..));
+        let id = format!("{COMMAND_LINE}{:08x}{:08x}", std::process::id(), fastrand::u32(..));
         let mut options = Options::new(&self.url, Mode::Client, id);
         options.token = Some(self.token.clone());
         env!("CARGO_PKG_VERSION").clone_into(&mut options.version);
@@ -63,9 +65,10 @@ impl Account {
     }
 }
 
-/// Who did something, for people: the ids that `open` makes mean the person at the command line.
-pub fn actor(by: &str) -> &str {
-    if by.starts_with("client:cli-") { "you" } else { by }
+/// Whether a client calls itself as `open` does. Another client may, too.
+pub fn is_command_line(id: &str) -> bool {
+    id.strip_prefix(COMMAND_LINE)
+        .is_some_and(|rest| rest.len() == 16 && rest.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 fn given(value: Option<&str>) -> Option<&str> {

@@ -412,11 +412,18 @@ fn p9_a_node_that_runs_here_and_reconnects_is_not_started_a_second_time() {
         assert_eq!(
             found,
             &format!(
-                "`lap` runs on this machine (pid {}) and is connecting, so the agent can't use it yet",
+                "`lap` runs on this machine (pid {}) and is not connected to this gateway, so the agent can't use it",
                 std::process::id()
             )
         );
-        assert!(!next.contains("Start") && next.contains("lap/node.log"), "{next}");
+        assert!(
+            next.starts_with("After a restart of the gateway it connects by itself: wait 30 s"),
+            "{next}"
+        );
+        assert!(
+            next.contains("lap/node.log") && next.contains("another gateway"),
+            "{next}"
+        );
     }
     // With another machine online, a node that this gateway does not know may be another gateway's.
     let one = machines(&json!([node("nas", true)]));

@@ -170,7 +170,7 @@ fn s16_audit_entries_are_listed_and_a_broken_chain_is_reported() {
 
 #[test]
 fn au1_people_read_the_labels_of_tokens_in_the_audit_and_programs_the_ids() {
-    let actor = "client:cli-0000145a9c token:first-8b1f";
+    let actor = "client:cli-0000145a00009c1f token:first-8b1f";
     let entry = json!({"seq": 2, "at": 1, "actor": actor, "action": "config.set", "decision": "allowed", "prevHash": "a", "hash": "b"});
     let result = json!({"entries": [entry], "count": 1, "intact": true});
     let token =
@@ -245,7 +245,8 @@ fn au3_the_whole_log_is_checked_in_pages_and_a_break_is_a_failure() {
     })
     .failed(1);
     assert!(
-        run.stderr.contains("There is no daily copy to compare it with"),
+        run.stderr
+            .contains("did not say which daily copies there are: look in `audit/`"),
         "{run:?}"
     );
     assert!(
@@ -273,6 +274,11 @@ fn au5_without_a_daily_copy_the_check_says_so_and_when_the_first_one_comes() {
     let run = verified(&json!({"failingSince": 1, "problem": "full"}), true).ok();
     assert!(
         !run.stdout.contains("the first one is written") && run.stderr.contains("full"),
+        "{run:?}"
+    );
+    let run = verified(&json!({}), false).failed(1);
+    assert!(
+        run.stderr.contains("There is no daily copy to compare it with"),
         "{run:?}"
     );
     let run = verified(&json!({"key": "audit/2026-11-21-000000000001.jsonl.gz"}), false).failed(1);

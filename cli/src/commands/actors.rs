@@ -7,12 +7,10 @@ use gsv_protocol::methods::TokensList;
 
 use super::context::Context;
 use crate::clean::one_line;
-use crate::client::Client;
+use crate::client::{Client, is_command_line};
 
 const CLIENT: &str = "client:";
 const TOKEN: &str = " token:";
-/// Begins the id that a command line gives its connection.
-const COMMAND_LINE: &str = "cli-";
 const NAME_COLUMNS: usize = 96;
 
 /// The labels of tokens, by their ids.
@@ -39,7 +37,7 @@ impl Actors {
         }
     }
 
-    /// `client:cli-0000145a token:first-8b1f` is `gsv (first token)`. Other actors, such as a session, are as they were.
+    /// `client:cli-0000145a00009c1f token:first-8b1f` is `gsv (first token)`. Other actors, such as a session, are as they were.
     pub fn name(&self, by: &str) -> String {
         let (who, token) = by.split_once(TOKEN).unwrap_or((by, ""));
         let who = plain(who);
@@ -53,11 +51,12 @@ impl Actors {
     }
 }
 
-/// Without its token. Only the command line loses its id: a client chooses its own, and `client:gateway` is not the gateway.
+/// Without its token. What a client chose as its name stays behind its kind: `client:gateway` is not the gateway. One that calls itself as
+/// command lines do is `gsv`, so only the label of the token says whose it is.
 pub fn plain(by: &str) -> &str {
     let who = by.split_once(TOKEN).map_or(by, |(who, _)| who);
     match who.strip_prefix(CLIENT) {
-        Some(id) if id.starts_with(COMMAND_LINE) => "gsv",
+        Some(id) if is_command_line(id) => "gsv",
         _ => who,
     }
 }
@@ -75,10 +74,11 @@ mod tests {
             ]),
         };
         for (by, name) in [
-            ("client:cli-0000145a9c token:first-8b1f", "gsv (first token)"),
-            ("client:cli-0000145a9c token:t9", "gsv (token t9)"),
-            ("client:cli-0000145a9c", "gsv"),
+            ("client:cli-0000145a00009c1f token:first-8b1f", "gsv (first token)"),
+            ("client:cli-0000145a00009c1f token:t9", "gsv (token t9)"),
+            ("client:cli-0000145a00009c1f", "gsv"),
             ("client:web token:t9", "client:web (token t9)"),
+            ("client:cli-x token:t9", "client:cli-x (token t9)"),
             ("client:gateway token:t9", "client:gateway (token t9)"),
             ("client:node:laptop token:t9", "client:node:laptop (token t9)"),
             ("client:", "client:"),
@@ -89,9 +89,9 @@ mod tests {
         ] {
             assert_eq!(actors.name(by), name);
         }
-        let phone = actors.name("client:cli-1 token:t2");
+        let phone = actors.name("client:cli-0000145a00009c1f token:t2");
         assert!(phone.starts_with("gsv (the") && !phone.contains('\n'), "{phone}");
-        assert_eq!(plain("client:cli-0000145a9c token:first-8b1f"), "gsv");
+        assert_eq!(plain("client:cli-0000145a00009c1f token:first-8b1f"), "gsv");
         assert_eq!(plain("client:phone token:x"), "client:phone");
     }
 }

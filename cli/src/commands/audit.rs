@@ -77,7 +77,7 @@ pub async fn verified(client: &Client, mut after_seq: Option<u64>) -> Outcome<Au
     loop {
         let page = client.call::<AuditVerify>(AuditVerifyParams { after_seq }).await?;
         checked += page.checked;
-        // A page that does not go on would be asked for without end.
+        // A page without progress would be asked for without end.
         if page.done || !page.ok || Some(page.last_seq) == after_seq {
             return Ok(AuditVerifyResult { checked, ..page });
         }
@@ -91,7 +91,12 @@ async fn verify(context: &Context) -> Outcome {
     let result = verified(&client, None).await?;
     client.close().await;
     let copies = copies_place(&account.url);
-    let has_copy = result.exported.as_ref().is_some_and(|exported| exported.key.is_some());
+    let compare = match result.exported.as_ref().map(|exported| exported.key.is_some()) {
+        Some(true) => format!("Compare the log with its daily copies in {copies}."),
+        Some(false) => "There is no daily copy to compare it with. Copy the gateway's state before you change anything, and look for who could write it.".to_owned(),
+        // Their list could not be read, or the gateway is of an earlier version.
+        None => format!("The gateway did not say which daily copies there are: look in {copies}, and compare the log with them."),
+    };
     let broken = result.broken.clone();
     let (is_intact, last, checked) = (result.ok && result.done, result.last_seq, result.checked);
     context.out.show(result, |result| {
@@ -120,11 +125,7 @@ async fn verify(context: &Context) -> Outcome {
                     "The audit log is broken at entry {}{at}. {}",
                     broken.seq, broken.problem
                 ),
-                if has_copy {
-                    format!("Compare the log with its daily copies in {copies}.")
-                } else {
-                    "There is no daily copy to compare it with. Copy the gateway's state folder before you change anything, and look for who could write it.".to_owned()
-                },
+                compare,
             ))
         }
     }
@@ -140,7 +141,7 @@ fn copies_place(url: &str) -> String {
     }
 }
 
-/// What the log was compared with, besides itself.
+/// Prints the daily copy that the log was compared with.
 fn tell_copies(context: &Context, exported: &AuditExport, place: &str) {
     if let Some(key) = &exported.key {
         let to = exported
@@ -159,7 +160,7 @@ fn tell_copies(context: &Context, exported: &AuditExport, place: &str) {
     }
 }
 
-/// Copies that are missing.
+/// Warns that copies fail.
 fn tell_failure(context: &Context, exported: &AuditExport) {
     if let Some(since) = exported.failing_since {
         let why = exported.problem.as_deref().unwrap_or("the bucket did not say why");

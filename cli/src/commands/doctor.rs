@@ -1,5 +1,6 @@
 //! `gsv doctor`: checks this machine and the gateway, and says how to fix each problem. Changes nothing.
 
+use gsv_protocol::limits::RECONNECT_MAX_MS;
 use gsv_protocol::methods::{
     ConfigGet, HookList, ModelTest, ModelsList, NodesList, PROTOCOL_FINGERPRINT, SessionStats, SessionsList,
     TelemetryStatus,
@@ -33,11 +34,9 @@ use crate::embedded::layout::Layout;
 use crate::embedded::sealing_key;
 use crate::embedded::up::is_loopback;
 use crate::exit::Outcome;
-use crate::units::{duration, grouped, now_ms, time};
+use crate::units::{duration, grouped, in_seconds, now_ms, time};
 
 const CLOCK_TOLERANCE_MS: u64 = 60_000;
-/// A node's longest wait between two tries to connect.
-const RECONNECT_SECONDS: u64 = 30;
 
 /// `offline`: the model is not called, which costs a few tokens.
 pub async fn run(context: &Context, offline: bool) -> Outcome {
@@ -176,12 +175,12 @@ async fn check_nodes(report: &mut Report, client: &Client) {
         };
         let log = log_file(id).map_or_else(
             |_| String::new(),
-            |log| format!(" If not, its log says why: {}.", log.display()),
+            |log| format!(" If it is still not connected, its log says why: {}.", log.display()),
         );
         report.warn(
             NAME,
-            format!("`{id}` runs on this machine{pid} and is connecting, so the agent can't use it yet"),
-            format!("Wait: after a restart of the gateway it connects by itself within {RECONNECT_SECONDS} s. Then run `gsv doctor` again.{log}"),
+            format!("`{id}` runs on this machine{pid} and is not connected to this gateway, so the agent can't use it"),
+            format!("After a restart of the gateway it connects by itself: wait {} and run `gsv doctor` again.{log} If it belongs to another gateway, start one for this gateway: `{}`.", in_seconds(RECONNECT_MAX_MS), start_command()),
         );
     }
     if online.is_empty() && connecting.is_empty() {

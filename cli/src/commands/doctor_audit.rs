@@ -12,7 +12,7 @@ use crate::exit::Outcome;
 use crate::units::{grouped, time};
 
 const NAME: &str = "audit";
-/// Entries that are checked. Of a longer log these are the newest ones, so that the doctor stays fast.
+/// At most this many of the newest entries are checked, so that the doctor stays fast.
 const CHECKED_ENTRIES: u64 = 5_000;
 const COLUMNS: usize = 300;
 
@@ -33,7 +33,7 @@ pub async fn check(report: &mut Report, client: &Client) {
         let at = broken.at.map(|at| format!(" ({})", time(at))).unwrap_or_default();
         let problem = one_line(&broken.problem, COLUMNS);
         let found = format!("the log is broken at entry {}{at}: {problem}", broken.seq);
-        let next = "A program that can write the gateway's state has changed it. `gsv audit --verify` says what to compare the log with.";
+        let next = "The log or its daily copy was changed outside the gateway, or an older state was put in its place. `gsv audit --verify` says what to compare.";
         return report.fail(NAME, found, next);
     }
     if !result.ok || !result.done {

@@ -8,11 +8,11 @@ use gsv_protocol::types::{
     SkillsRemoveParams, SkillsReport, SkillsShowParams, SkillsStatusParams, SkillsUpdateParams,
 };
 
+use super::actors::plain;
 use super::context::Context;
 use crate::args::{SkillApprove, SkillInstall, SkillName, SkillRemove, SkillStatus, SkillsCommand};
 use crate::ask;
 use crate::clean::{one_line, visible};
-use crate::client::actor;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, Style};
 use crate::skill_files;
@@ -135,7 +135,7 @@ async fn status(context: &Context, args: SkillStatus) -> Outcome {
 fn all_states(out: Output, report: &SkillsReport) {
     let rows = report.skills.iter().map(|skill| {
         let approved = match (&skill.approved_by, skill.approved_at) {
-            (Some(by), Some(at)) => format!("{} {}", time(at), actor(by)),
+            (Some(by), Some(at)) => format!("{} {}", time(at), plain(by)),
             _ => String::new(),
         };
         [
@@ -182,7 +182,7 @@ fn details(out: Output, skill: &SkillEntry, files: Option<&[String]>) {
             .map(|homepage| ("homepage", visible(homepage))),
     );
     if let (Some(by), Some(at)) = (&skill.approved_by, skill.approved_at) {
-        fields.push(("approved", format!("{} by {}", time(at), visible(actor(by)))));
+        fields.push(("approved", format!("{} by {}", time(at), visible(plain(by)))));
     }
     fields.extend(skill.sha256.clone().map(|sha256| ("sha256", sha256)));
     fields.extend(skill.approved_sha256.clone().map(|sha256| ("approved sha256", sha256)));

@@ -9,11 +9,12 @@ use gsv_protocol::types::{
 use serde_json::json;
 use similar::TextDiff;
 
+use super::actors::plain;
 use super::context::Context;
 use super::workspace_file::{read_or_absent, read_whole};
 use crate::args::{WorkspaceCat, WorkspaceDiff, WorkspaceFile, WorkspaceRestore as RestoreArgs};
 use crate::clean::{clean, one_line};
-use crate::client::{Client, actor};
+use crate::client::Client;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, Style};
 use crate::table::Table;
@@ -47,7 +48,7 @@ fn print(out: Output, log: &WorkspaceLogResult, agent: Option<&AgentId>) {
             number,
             format!("{} ({})", time(version.at), ago(version.at, now)),
             bytes(version.size_bytes),
-            version.by.as_deref().map(actor).unwrap_or_default().to_owned(),
+            version.by.as_deref().map(plain).unwrap_or_default().to_owned(),
             version.version.clone(),
         ]
     };
@@ -227,7 +228,7 @@ pub async fn restore(context: &Context, args: RestoreArgs) -> Outcome {
     let by = version
         .by
         .as_deref()
-        .map(|by| format!(" by {}", one_line(actor(by), 80)));
+        .map(|by| format!(" by {}", one_line(plain(by), 80)));
     let then = match log.current {
         None => "the file was deleted before".to_owned(),
         Some(_) => format!("`gsv workspace log {shown}` has the version before"),
