@@ -9,7 +9,7 @@ use crate::profile::Profile;
 pub(crate) const NOT_SET_UP: &str = "[GSV: the sandbox can't be set up: ";
 
 /// Names of hosts that were not resolved.
-const NAMES: &[&str] = &[
+const UNRESOLVED: &[&str] = &[
     "could not resolve host",
     "couldn't resolve host",
     "unable to resolve host",
@@ -73,7 +73,7 @@ pub fn explain(profile: Profile, escalation: Escalation, refused: &[String], out
     }
     let may_leave = escalation.may_leave;
     if !refused.is_empty() {
-        return Some(hosts(may_leave, refused));
+        return Some(refused_text(may_leave, refused));
     }
     let has_network = profile == Profile::WorkspaceNet || escalation.has_hosts;
     let output = output.to_lowercase();
@@ -85,27 +85,28 @@ pub fn explain(profile: Profile, escalation: Escalation, refused: &[String], out
             format!("ask the user to run it, or to change {setting} in node.toml")
         }
     };
-    let (limit, advice) = if has(NAMES) && !has_network {
+    let (limit, advice) = if has(UNRESOLVED) && !has_network {
         let advice = if escalation.may_ask_hosts {
             for_names(&output)
         } else {
             advice("`sandbox`")
         };
         ("has no network, so names of hosts do not resolve", advice)
-    } else if has(NAMES) || has(NETWORK) {
+    } else if !has(UNRESOLVED) && profile != Profile::WorkspaceNet && output.lines().any(has_no_server) {
+        // A call that has hosts could not name this server, or the program does not use the proxy.
+        let advice = if escalation.may_ask_hosts && !escalation.has_hosts {
+            FOR_LOCALHOST.to_owned()
+        } else {
+            advice("`sandbox`")
+        };
+        ("lets no command reach a server of the machine on localhost", advice)
+    } else if has(UNRESOLVED) || has(NETWORK) {
         let limit = if has_network {
             "has no network but the hosts that are allowed, through the proxy that HTTP_PROXY names"
         } else {
             "has no network"
         };
         (limit, advice("`sandbox`"))
-    } else if profile != Profile::WorkspaceNet && output.lines().any(has_no_server) {
-        let advice = if escalation.may_ask_hosts {
-            FOR_LOCALHOST.to_owned()
-        } else {
-            advice("`sandbox`")
-        };
-        ("lets no command reach a server of the machine on localhost", advice)
     } else if !has(FILES) {
         return None;
     } else if profile == Profile::Strict {
@@ -125,7 +126,7 @@ pub fn explain(profile: Profile, escalation: Escalation, refused: &[String], out
 }
 
 /// What the sandbox has on localhost is what the command has started; the owner lists what it may reach besides (rule SB14).
-const FOR_LOCALHOST: &str = "start the server in the same command. For one that runs already, ask the user to list it in `network` of node.toml (as in \"localhost:3000\"), then call Bash again with `sandbox` set to `workspace+net` and `hosts` set to it. Or call Bash again with `sandbox` set to `off`; the user is asked first";
+const FOR_LOCALHOST: &str = "start the server in the same command. For a server that runs already and speaks HTTP, ask the user to list it in `network` of node.toml (as in \"localhost:3000\") and to start the node again, then call Bash again with `sandbox` set to `workspace+net` and `hosts` set to it. For any other server, call Bash again with `sandbox` set to `off`; the user is asked first";
 
 /// How to ask for the host that a command did not find.
 fn for_names(output: &str) -> String {
@@ -145,11 +146,11 @@ fn unresolved(output: &str) -> Option<String> {
 
 /// A line about a connection to this machine that was not made.
 fn has_no_server(line: &str) -> bool {
-    UNCONNECTED.iter().any(|words| line.contains(words)) && THIS_MACHINE.iter().any(|name| names(line, name))
+    UNCONNECTED.iter().any(|words| line.contains(words)) && THIS_MACHINE.iter().any(|name| has_whole_name(line, name))
 }
 
 /// Whether a line has the name as a whole: not `localhost.example.org`, `127.0.0.10` or `fe80::1`.
-fn names(line: &str, name: &str) -> bool {
+fn has_whole_name(line: &str, name: &str) -> bool {
     let goes_on = |char: char| char.is_alphanumeric() || char == '-';
     line.match_indices(name).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -163,7 +164,7 @@ fn names(line: &str, name: &str) -> bool {
 }
 
 /// What the proxy has refused, and how to ask for it.
-fn hosts(may_leave: bool, refused: &[String]) -> String {
+fn refused_text(may_leave: bool, refused: &[String]) -> String {
     let names = refused.join(", ");
     let advice = if may_leave {
         let list: Vec<String> = refused.iter().map(|host| format!("\"{host}\"")).collect();
@@ -252,6 +253,7 @@ mod tests {
             "bash: line 1: /dev/tcp/127.0.0.1/3999: Connection refused",
             "ERROR 2003 (HY000): Can't connect to MySQL server on 'localhost:3306' (111)",
             "nothing on localhost. Connection refused",
+            "dial tcp 127.0.0.1:5432: connect: connection refused",
         ] {
             let found = explain(Profile::Workspace, HOSTS, &[], output).unwrap();
             assert!(
@@ -270,8 +272,15 @@ mod tests {
                 let found = explain(profile, NONE, &[], output).unwrap();
                 assert!(found.contains("`sandbox` in node.toml"), "{found}");
             }
+            let asked = Escalation {
+                has_hosts: true,
+                ..HOSTS
+            };
+            let found = explain(Profile::Workspace, asked, &[], output).unwrap();
+            assert!(found.contains("on localhost") && !found.contains("`hosts`"), "{found}");
             for profile in [Profile::Off, Profile::WorkspaceNet] {
-                assert_eq!(explain(profile, HOSTS, &[], output), None, "{output}");
+                let found = explain(profile, HOSTS, &[], output);
+                assert!(!found.is_some_and(|found| found.contains("on localhost")), "{output}");
             }
         }
         for output in [

@@ -285,6 +285,18 @@ describe("[AU5] [S16] copies in the bucket", () => {
     expect((await verify()).broken).toMatchObject({ seq: 1, problem: expect.stringMatching(/differs from the log: the copy audit\//) });
   });
 
+  test("[AU3] [AU5] the check of a broken log says which copy there is to compare it with", async () => {
+    await change(1);
+    await inGateway(async ({ storage }) => {
+      const audit = new Audit(storage, { now: () => Date.now() });
+      await audit.seal();
+      await new AuditCopies(audit, env.STORAGE).run(Date.now() + 2 * DAY);
+    });
+    await sql("UPDATE audit SET target = 'x' WHERE seq = 1");
+    const [key] = await keys();
+    expect(await verify()).toMatchObject({ ok: false, broken: { seq: 1 }, exported: { key } });
+  });
+
   test("[AU6] [AU4] entries that are passed off as pruned before their time are found by their copies", async () => {
     await withAudit(async (audit, clock, { storage }) => {
       for (let at = 0; at < 3; at++) await audit.append(entry);

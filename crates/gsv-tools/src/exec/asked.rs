@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use gsv_sandbox::{HostRule, Profile, Tier};
 use serde::Deserialize;
 
+use super::sandbox::Sandbox;
 use super::sessions::Sessions;
 use crate::error::ToolError;
 use crate::limits;
@@ -87,8 +88,7 @@ impl Sessions {
 
     /// Whether a call may ask for hosts.
     pub(crate) fn may_ask_hosts(&self) -> bool {
-        self.sandbox()
-            .is_some_and(|sandbox| sandbox.may_leave && sandbox.network.is_some())
+        self.sandbox().is_some_and(Sandbox::may_ask_hosts)
     }
 
     /// The hosts that every command may reach.

@@ -32,6 +32,11 @@ pub struct Network {
 }
 
 impl Sandbox {
+    /// Whether a call may ask for hosts.
+    pub(crate) fn may_ask_hosts(&self) -> bool {
+        self.may_leave && self.network.is_some()
+    }
+
     /// A variable of its commands.
     pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
         let (_, value) = self.environment.iter().find(|(each, _)| each == name)?;

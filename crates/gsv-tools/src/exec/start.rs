@@ -266,8 +266,7 @@ async fn open_gate(
         sandbox: sandbox.map(|sandbox| sandbox.level.profile),
         escalation: Escalation {
             may_leave: sandbox.is_some_and(|sandbox| sandbox.may_leave && !spec.read_only),
-            may_ask_hosts: sandbox
-                .is_some_and(|sandbox| sandbox.may_leave && sandbox.network.is_some() && !spec.read_only),
+            may_ask_hosts: sandbox.is_some_and(|sandbox| sandbox.may_ask_hosts() && !spec.read_only),
             has_hosts: !spec.hosts.is_empty(),
         },
         limits: how.supervisor.limits(),

@@ -49,6 +49,31 @@ async fn sb14_sb9_a_host_is_refused_by_name_with_how_to_ask_for_it() {
 }
 
 #[tokio::test]
+async fn sb9_a_name_that_does_not_resolve_is_asked_for_where_calls_may_ask() {
+    let failed = json!({"command": "echo 'Could not resolve host: example.org' >&2; exit 6"});
+    let lab = Lab::new();
+    let note = lab.ok("Bash", failed.clone()).await["note"].clone();
+    let note = note.as_str().unwrap();
+    assert!(
+        note.contains("`hosts` set to its name, as in [\"example.org\"]"),
+        "{note}"
+    );
+    for close in [true, false] {
+        let lab = Lab::with(|config| {
+            let sandbox = config.sandbox.as_mut().unwrap();
+            if close {
+                sandbox.may_leave = false;
+            } else {
+                sandbox.network = None;
+            }
+        });
+        let note = lab.ok("Bash", failed.clone()).await["note"].clone();
+        let note = note.as_str().unwrap();
+        assert!(note.contains("do not resolve") && !note.contains("`hosts`"), "{note}");
+    }
+}
+
+#[tokio::test]
 async fn sb17_ta4_a_call_reaches_the_hosts_that_it_asks_for_and_only_that_call() {
     let (host, server) = server().await;
     let lab = Lab::with(|config| {
