@@ -11,7 +11,9 @@ use crate::client::{Client, is_command_line};
 
 const CLIENT: &str = "client:";
 const TOKEN: &str = " token:";
-const NAME_COLUMNS: usize = 96;
+const NAME_COLUMNS: usize = 64;
+const ID_COLUMNS: usize = 64;
+const LABEL_COLUMNS: usize = 32;
 
 /// The labels of tokens, by their ids.
 #[derive(Debug, Default)]
@@ -37,22 +39,24 @@ impl Actors {
         }
     }
 
-    /// `client:cli-0000145a00009c1f token:first-8b1f` is `gsv (first token)`. Other actors, such as a session, are as they were.
+    /// `client:cli-0000145a00009c1f token:first-8b1f` is `gsv (token first-8b1f, "first token")`. Other actors, such as a session, are as they
+    /// were. Who joins with an invitation chooses the label, and each client its name: only the id of the token says whose it is.
     pub fn name(&self, by: &str) -> String {
         let (who, token) = by.split_once(TOKEN).unwrap_or((by, ""));
-        let who = plain(who);
-        let known = self.labels.get(token).map(String::as_str);
-        let name = match (known, token) {
-            (Some(label), _) => format!("{who} ({label})"),
-            (None, "") => who.to_owned(),
-            (None, id) => format!("{who} (token {id})"),
+        let known = self.labels.get(token);
+        let label = known.map(|label| format!(", {:?}", one_line(label, LABEL_COLUMNS)));
+        let token = one_line(token, ID_COLUMNS);
+        let token = match token.as_str() {
+            "" => String::new(),
+            id => format!(" (token {id}{})", label.unwrap_or_default()),
         };
-        one_line(&name, NAME_COLUMNS)
+        // A long name pushes nothing out of sight.
+        format!("{}{token}", one_line(plain(who), NAME_COLUMNS))
     }
 }
 
 /// Without its token. What a client chose as its name stays behind its kind: `client:gateway` is not the gateway. One that calls itself as
-/// command lines do is `gsv`, so only the label of the token says whose it is.
+/// command lines do is `gsv`.
 pub fn plain(by: &str) -> &str {
     let who = by.split_once(TOKEN).map_or(by, |(who, _)| who);
     match who.strip_prefix(CLIENT) {
@@ -74,7 +78,10 @@ mod tests {
             ]),
         };
         for (by, name) in [
-            ("client:cli-0000145a00009c1f token:first-8b1f", "gsv (first token)"),
+            (
+                "client:cli-0000145a00009c1f token:first-8b1f",
+                "gsv (token first-8b1f, \"first token\")",
+            ),
             ("client:cli-0000145a00009c1f token:t9", "gsv (token t9)"),
             ("client:cli-0000145a00009c1f", "gsv"),
             ("client:web token:t9", "client:web (token t9)"),
@@ -82,15 +89,23 @@ mod tests {
             ("client:gateway token:t9", "client:gateway (token t9)"),
             ("client:node:laptop token:t9", "client:node:laptop (token t9)"),
             ("client:", "client:"),
-            ("node:laptop token:first-8b1f", "node:laptop (first token)"),
+            (
+                "node:laptop token:first-8b1f",
+                "node:laptop (token first-8b1f, \"first token\")",
+            ),
             ("session:agent:main:main", "session:agent:main:main"),
             ("gateway", "gateway"),
             ("grant:g1", "grant:g1"),
         ] {
             assert_eq!(actors.name(by), name);
         }
+        let long = actors.name(&format!("client:{} token:t9", "x".repeat(120)));
+        assert!(long.ends_with(" (token t9)"), "{long}");
         let phone = actors.name("client:cli-0000145a00009c1f token:t2");
-        assert!(phone.starts_with("gsv (the") && !phone.contains('\n'), "{phone}");
+        assert!(
+            phone.starts_with("gsv (token t2, \"the") && !phone.contains('\n'),
+            "{phone}"
+        );
         assert_eq!(plain("client:cli-0000145a00009c1f token:first-8b1f"), "gsv");
         assert_eq!(plain("client:phone token:x"), "client:phone");
     }

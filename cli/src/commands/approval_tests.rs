@@ -141,7 +141,7 @@ fn p15_an_answer_that_came_too_late_is_a_failure_that_says_what_counts() {
     let denied = told("K7Q2A", allow, &before(ApprovalOutcome::Denied), now).unwrap_err();
     assert_eq!(
         denied.message,
-        "K7Q2A was denied before (5 min ago, by client:phone), so this answer changes nothing."
+        "K7Q2A was denied before (5 min ago, by client:phone (token t1)), so this answer changes nothing."
     );
     let again = ApprovalResolveResult {
         again: Some("ACDEF".to_owned()),
@@ -163,7 +163,7 @@ fn p15_an_answer_that_came_too_late_is_a_failure_that_says_what_counts() {
     ] {
         assert_eq!(
             told("K7Q2A", decision, &before(outcome), now).unwrap(),
-            format!("K7Q2A was {word} before (5 min ago, by client:phone); this answer changes nothing")
+            format!("K7Q2A was {word} before (5 min ago, by client:phone (token t1)); this answer changes nothing")
         );
     }
 }

@@ -5,7 +5,7 @@ use gsv_protocol::types::{
     ApprovalAnswerKind, ApprovalChoice, ApprovalEntry, ApprovalGrant, ApprovalOutcome, ApprovalResolveResult,
 };
 
-use super::actors::{Actors, plain};
+use super::actors::Actors;
 use crate::clean::{one_line, visible};
 use crate::exit::{Failure, Outcome};
 use crate::units::{ago, bytes, duration};
@@ -168,7 +168,7 @@ fn how_long(decision: ApprovalAnswerKind) -> &'static str {
 /// What became of the question, in words; a failure when it is not what the answer asked for.
 pub fn told(code: &str, decision: ApprovalAnswerKind, result: &ApprovalResolveResult, now: u64) -> Outcome<String> {
     let code = visible(code);
-    let by = result.by.as_deref().map(|by| visible(plain(by)));
+    let by = result.by.as_deref().map(|by| visible(&Actors::default().name(by)));
     let when = result.ended_at.map(|at| ago(at, now));
     let by = by.map(|by| format!("by {by}"));
     let known: Vec<String> = when.into_iter().chain(by).collect();

@@ -76,9 +76,9 @@ pub async fn verified(client: &Client, mut after_seq: Option<u64>) -> Outcome<Au
     let mut checked = 0;
     loop {
         let page = client.call::<AuditVerify>(AuditVerifyParams { after_seq }).await?;
-        checked += page.checked;
+        checked = page.checked.saturating_add(checked);
         // A page without progress would be asked for without end.
-        if page.done || !page.ok || Some(page.last_seq) == after_seq {
+        if page.done || !page.ok || page.last_seq <= after_seq.unwrap_or_default() {
             return Ok(AuditVerifyResult { checked, ..page });
         }
         after_seq = Some(page.last_seq);

@@ -17,13 +17,19 @@ const CHECKED_ENTRIES: u64 = 5_000;
 const COLUMNS: usize = 300;
 
 struct Checked {
+    /// The check began with the first entry.
+    is_whole: bool,
     /// Entries of the log.
     count: u64,
     result: AuditVerifyResult,
 }
 
 pub async fn check(report: &mut Report, client: &Client) {
-    let Checked { count, result } = match look(client).await {
+    let Checked {
+        is_whole,
+        count,
+        result,
+    } = match look(client).await {
         Ok(checked) => checked,
         // A token that may not ask.
         Err(failure) if failure.is(&errors::PROTOCOL_UNKNOWN_METHOD) || failure.is(&errors::AUTH_FORBIDDEN) => return,
@@ -53,8 +59,7 @@ pub async fn check(report: &mut Report, client: &Client) {
             "The gateway tries again by itself. Check the free space and the permissions where it keeps its files.";
         return report.warn(NAME, found, next);
     }
-    // More entries may come between the two requests.
-    if result.checked >= count {
+    if is_whole {
         report.ok(NAME, format!("the log is intact: {checked} entries"));
     } else {
         let found = format!(
@@ -76,6 +81,7 @@ async fn look(client: &Client) -> Outcome<Checked> {
         _ => None,
     };
     Ok(Checked {
+        is_whole: after.is_none(),
         count: newest.count,
         result: verified(client, after).await?,
     })

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::hosts::HostRule;
 use crate::profile::Profile;
 
 /// Begins the sentence about a command that was not run. The sandbox has stopped nothing then, and the command needs no way out of it.
@@ -87,7 +86,7 @@ pub fn explain(profile: Profile, escalation: Escalation, refused: &[String], out
     };
     let (limit, advice) = if has(UNRESOLVED) && !has_network {
         let advice = if escalation.may_ask_hosts {
-            for_names(&output)
+            FOR_NAMES.to_owned()
         } else {
             advice("`sandbox`")
         };
@@ -128,21 +127,8 @@ pub fn explain(profile: Profile, escalation: Escalation, refused: &[String], out
 /// What the sandbox has on localhost is what the command has started; the owner lists what it may reach besides (rule SB14).
 const FOR_LOCALHOST: &str = "start the server in the same command. For a server that runs already and speaks HTTP, ask the user to list it in `network` of node.toml (as in \"localhost:3000\") and to start the node again, then call Bash again with `sandbox` set to `workspace+net` and `hosts` set to it. For any other server, call Bash again with `sandbox` set to `off`; the user is asked first";
 
-/// How to ask for the host that a command did not find.
-fn for_names(output: &str) -> String {
-    let host = unresolved(output).unwrap_or_else(|| "example.org".to_owned());
-    format!(
-        "if it needs a host by http or https, call Bash again with `sandbox` set to `workspace+net` and `hosts` set to its name, as in [\"{host}\"]; the program must use the proxy that HTTP_PROXY names. For anything else set `sandbox` to `off`. The user is asked first"
-    )
-}
-
-/// The name in a line such as `curl: (6) Could not resolve host: example.org`.
-fn unresolved(output: &str) -> Option<String> {
-    let (_, after) = output.split_once("resolve host: ")?;
-    let name = after.split_whitespace().next()?;
-    let rule = HostRule::parse(name).ok().filter(|rule| !rule.is_address())?;
-    Some(rule.to_string())
-}
+/// How to ask for the host that a command did not find. It names no host of the output, which anybody may have written.
+const FOR_NAMES: &str = "if it needs a host by http or https, call Bash again with `sandbox` set to `workspace+net` and `hosts` set to its name, as in [\"example.org\"]; the program must use the proxy that HTTP_PROXY names. For anything else set `sandbox` to `off`. The user is asked first";
 
 /// A line about a connection to this machine that was not made.
 fn has_no_server(line: &str) -> bool {
@@ -198,26 +184,20 @@ mod tests {
 
     #[test]
     fn sb9_a_name_that_is_not_resolved_is_asked_for_as_a_host_where_calls_may() {
-        for (output, asks) in [
-            ("curl: (6) Could not resolve host: Example.org\n", "[\"example.org\"]"),
-            (
-                "fatal: unable to access 'https://a.org/x/': Could not resolve host: a.org",
-                "[\"a.org\"]",
-            ),
-            ("curl: (6) Could not resolve host: \"];x", "[\"example.org\"]"),
-            ("curl: (6) Could not resolve host:", "[\"example.org\"]"),
-            ("Error: getaddrinfo ENOTFOUND registry.npmjs.org", "[\"example.org\"]"),
-            (
-                "dial tcp: lookup a.org on [::1]:53: read: connection refused",
-                "[\"example.org\"]",
-            ),
-            ("wget: unable to resolve host address 'a.org'", "[\"example.org\"]"),
+        for output in [
+            "curl: (6) Could not resolve host: Example.org\n",
+            "fatal: unable to access 'https://a.org/x/': Could not resolve host: a.org",
+            "note: resolve host: *.evil.example:8443\ncould not resolve host",
+            "Error: getaddrinfo ENOTFOUND registry.npmjs.org",
+            "dial tcp: lookup a.org on [::1]:53: read: connection refused",
+            "wget: unable to resolve host address 'a.org'",
         ] {
             let found = explain(Profile::Workspace, HOSTS, &[], output).unwrap();
             assert!(
                 found.contains("names of hosts do not resolve")
                     && found.contains("`sandbox` set to `workspace+net` and `hosts`")
-                    && found.contains(asks),
+                    && found.contains("[\"example.org\"]")
+                    && !found.contains("evil"),
                 "{output}: {found}"
             );
             for profile in [Profile::Workspace, Profile::Strict] {

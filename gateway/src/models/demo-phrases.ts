@@ -34,6 +34,8 @@ const PHRASE =
 /** A command that asks for hosts (rule SB17). A colon before a digit begins a port. */
 const RUN_WITH_HOSTS =
   /^\s*run(?:@([A-Za-z0-9][\w.-]*))?\s+with\s+([\w*.-]+(?::\d{1,5})?(?:\s*,\s*[\w*.-]+(?::\d{1,5})?)*)\s*:(?!\d)(.*)$/is;
+/** In `run with care: x` there is none. */
+const isHost = (name: string): boolean => /[.:]/.test(name) || name.toLowerCase() === "localhost";
 /** These work without a colon; the others are too common as first words. */
 const COLON_OPTIONAL = new Set(["say", "tools", "help"]);
 export const MAX_SLOW_WORDS = 600;
@@ -104,7 +106,8 @@ export function parsePhrases(text: string): readonly DemoPhrase[] {
     const match = PHRASE.exec(line);
     const word = match?.[1]?.toLowerCase() ?? "";
     const colon = match !== null && /^\s*\w+(?:@[\w.-]+)?\s*:/.test(line);
-    if (hosts !== undefined) found.push({ word: "run", node: machine, hosts: hosts.split(/\s*,\s*/), lines: [command] });
+    const named = hosts?.split(/\s*,\s*/);
+    if (named?.every(isHost)) found.push({ word: "run", node: machine, hosts: named, lines: [command] });
     else if (match && (colon || COLON_OPTIONAL.has(word))) found.push({ word, node: match[2], lines: [match[3] ?? ""] });
     else found.at(-1)?.lines.push(line);
   }

@@ -97,6 +97,7 @@ describe("[P4.2] demo model", () => {
       "run with a.org:80",
       "run with a.org:80 curl a.org",
       "run with a b: c",
+      "run with care: c",
       "run with a.org,: c",
       "run with: c",
     ])

@@ -40,7 +40,9 @@ function commandText({ program, subcommand, words }: GrantedCommand, isUnconfine
   if (subcommand !== undefined) return `\`${visible(`${program} ${subcommand}`)}\` with any further arguments`;
   return `\`${visible(program)}\` with any arguments${isUnconfined ? " that name no other folder" : ""}`;
 }
-const quoted = (word: string): string => (/^[A-Za-z0-9_./,:+@%=-]+$/.test(word) ? word : JSON.stringify(word));
+const quoted = (word: string): string => (/^[A-Za-z0-9_./,:+@%=-]+$/.test(word) ? word : inTicks(JSON.stringify(word)));
+/** A backtick would end the part that is shown as code. */
+const inTicks = (text: string): string => text.replaceAll("`", "\\u0060");
 
 /** What an answer allows beside the call. For how long is in its name. */
 export function choiceText(choice: GrantChoice, scope: GrantScope, always: Omit<ApprovalRule, "id"> | undefined, visible: Visible): string {

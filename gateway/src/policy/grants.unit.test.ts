@@ -212,6 +212,9 @@ describe("[GR3] what a command can be granted as", () => {
     assert.match(asks([], "workspace+net") ?? "", /a list of 1 to 20/);
     for (const sandbox of ["off", "strict"] as const) assert.equal(asks([], sandbox), undefined, sandbox);
     assert.equal(withoutHosts({ command: "x", sandbox: "off" }, "workspace"), undefined);
+    const long = Array.from({ length: 5 }, (_, at) => `${at}${"a".repeat(200)}.org`);
+    assert.match(asks(long) ?? "", /more than 1000 characters together/);
+    assert.match(withoutHosts({ command: "x", sandbox: null }, "workspace+net") ?? "", /`sandbox` is a text/);
     for (const named of [{}, { sandbox: "off" }, { sandbox: "read-only" }])
       for (const sandbox of ["off", "strict", "workspace", undefined] as const)
         assert.match(withoutHosts({ command: "x", hosts: ["a.org"], ...named }, sandbox) ?? "", /`hosts` needs `sandbox` set to/);
@@ -693,6 +696,10 @@ test("[GR1] [GR8] the text of a rule names its tool and every condition, in word
     '`*__Bash` where command is `git commit -m "a b"` and sandbox is "off"',
   );
   assert.equal(text([{ path: "command", op: "startsWith", value: ["rm"] }]), "`*__Bash` where command begins with `rm`");
+  assert.equal(
+    text([{ path: "command", op: "equals", value: ["rm", "a` and `b"] }]),
+    '`*__Bash` where command is `rm "a\\u0060 and \\u0060b"`',
+  );
   assert.equal(
     text([
       { path: "path", op: "regex", value: "^/etc", flags: "i" },

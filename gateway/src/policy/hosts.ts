@@ -9,6 +9,8 @@ export const SANDBOXED_TOOLS: ReadonlySet<string> = new Set(["Bash", "Process"])
 const WITH_HOSTS = "workspace+net";
 const READ_ONLY = "read-only";
 const MAX_HOSTS = 20;
+/** Of all names together. */
+const MAX_HOST_CHARS = 1000;
 const HOST = /^(?:(?:\*\.)?[A-Za-z0-9_][A-Za-z0-9._-]{0,252}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$/;
 
 const own = (args: Readonly<Record<string, unknown>>, name: string): unknown => (Object.hasOwn(args, name) ? args[name] : undefined);
@@ -23,6 +25,11 @@ const takesHosts = (sandbox: SandboxProfile | undefined): boolean => sandbox ===
 
 /** Why no machine takes a call that asks for hosts: no one is asked about it (rule AP17). Undefined: it names them, or asks for none. */
 export function withoutHosts(args: Readonly<Record<string, unknown>>, sandbox: SandboxProfile | undefined): string | undefined {
+  if (Object.hasOwn(args, SANDBOX) && typeof args[SANDBOX] !== "string")
+    return `Not run: \`${SANDBOX}\` is a text. Make the call again without it, or with one of the values that the tool names.`;
+  // A question shows all of them.
+  if (Array.isArray(args[HOSTS]) && args[HOSTS].join("").length > MAX_HOST_CHARS)
+    return `Not run: the names in \`hosts\` have more than ${MAX_HOST_CHARS} characters together. Make the call again with fewer or shorter ones.`;
   if (Object.hasOwn(args, HOSTS) && !isWithHosts(args))
     return `Not run: \`hosts\` needs \`sandbox\` set to \`${WITH_HOSTS}\`. Make the call again with both, or without \`hosts\`.`;
   if (!isWithHosts(args) || !takesHosts(sandbox) || askedHosts(args, sandbox) !== undefined) return undefined;

@@ -11,8 +11,7 @@ import type { Ask } from "../calls/approval.ts";
 import { notOffered } from "../calls/offered-arguments.ts";
 import { askedWait, WAIT } from "../calls/wait.ts";
 import { decide, POLICY_ERROR, type PolicyContext } from "../policy/decide.ts";
-import { withoutHosts } from "../policy/hosts.ts";
-import { isShell } from "../policy/rules.ts";
+import { SANDBOXED_TOOLS, withoutHosts } from "../policy/hosts.ts";
 import type { Grant } from "../ports/grants.ts";
 import { CONFINED, resultTaint } from "../policy/taint.ts";
 import { isUnsure } from "../ports/taint.ts";
@@ -81,7 +80,7 @@ export function resolveCall(
   if (entry.isAway && wait.waitMs === undefined) return { kind: "none", reason: "node.offline", message: awayText(name, target) };
   const sandbox = sandboxAt(target, nodes);
   const asked = { name, tool, target, policyClass, args: args as Readonly<Record<string, unknown>>, sandbox };
-  const without = isShell(asked) ? withoutHosts(asked.args, sandbox) : undefined;
+  const without = target.kind === "node" && SANDBOXED_TOOLS.has(tool) ? withoutHosts(asked.args, sandbox) : undefined;
   if (without !== undefined) return { kind: "none", reason: "tool.bad_args", message: without };
   const granted = { grants: grants.held, agentId: grants.agentId, sandbox: sandbox ?? "off" };
   const decision = decide(asked, { ...policy, isOwners, granted });

@@ -31,6 +31,11 @@ import { allowingRules, choiceOf, choicesOf, grantNow, removeRule, ruleNamed, sh
 import { APPROVAL_MIGRATIONS } from "./migrations.ts";
 import { ApprovalStore, type Asked } from "./store.ts";
 
+/** Of the reason of a question, beside the note of what was cut. */
+const WHY_CHARS = 4000;
+const whyText = (why: string): string =>
+  why.length <= WHY_CHARS ? why : `${why.slice(0, WHY_CHARS)} ... (${why.length - WHY_CHARS} characters are not shown)`;
+
 export type ApprovalPorts = SessionsPort &
   Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "connections" | "database" | "ids" | "now" | "scrub">;
 export interface Answer {
@@ -295,7 +300,7 @@ function entryOf(sessionKey: string, agentId: string, question: WaitingQuestion)
     text,
     textBytes: bytes,
     ...(sha256 === undefined ? {} : { textSha256: sha256 }),
-    why: why.slice(0, 4096),
+    why: whyText(why),
     rule: rule.slice(0, 1024),
     hash,
     ...(offer === undefined ? {} : { choices: choicesOf(offer) }),
