@@ -122,7 +122,7 @@ describe("what the owner allowed, and what others wrote", () => {
     await machine.ok("approval", "deny", code, "keep", "it");
     await ended("why");
     const story = await machine.ok("why", "--session", "agent:main:cli:dm:why");
-    assert.match(story, new RegExp(`denied.*asked as ${code}, answered by gsv \\(first token\\)`));
+    assert.match(story, new RegExp(`denied.*asked as ${code}, answered by gsv \\(token first-\\w+, "first token"\\)`));
     assert.match(story, /caused by +client/);
     const callId = /laptop__Bash +(\S+)/.exec(story)?.[1] ?? assert.fail(story);
     assert.equal(await machine.ok("why", callId), story);

@@ -67,7 +67,7 @@ describe("[SP10] [K12] a run that has used up a limit", () => {
     await idle();
     const again = await machine.gsv(["approval", "allow", code]);
     assert.equal(again.code, 1);
-    assert.match(again.stderr, /was denied before \(.*, by gsv\)/);
+    assert.match(again.stderr, /was denied before \(.*, by gsv \(token first-\w+\)\)/);
   });
   it("ends when it is denied, and says how to raise the limit", async () => {
     await machine.ok("approval", "deny", await paused());
