@@ -20,7 +20,9 @@ export interface Principal {
 /** A connection as an actor of the audit. The caller chose its name, so nothing in the name may look like another part of the text. */
 export const actorOf = ({ mode, id, tokenId }: Pick<Principal, "mode" | "id" | "tokenId">): string =>
   `${mode}:${plainName(id)} token:${tokenId}`;
-export const plainName = (id: string): string => id.replace(/[\s\p{C}]/gu, "_").slice(0, 128);
+export const plainName = (id: string): string => id.replace(UNSEEN, "_").slice(0, 128);
+/** Blanks of each width and characters that are not seen: a name can't be split by them, or look like another. */
+const UNSEEN = /[\s\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
 const CLIENT_SCOPES: Readonly<Record<TokenKind, readonly Scope[]>> = {
   admin: ["read", "chat", "operate", "admin"],

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EVENTS, type EventName, METHODS, type MethodName, type Scope } from "../../../protocol/gen/methods.ts";
 import type { ClientInfo, Mode, TokenKind } from "../../../protocol/gen/types.ts";
-import { admit, featuresFor, may, mayReplace, type Principal, refusalOf } from "./authorise.ts";
+import { actorOf, admit, featuresFor, may, mayReplace, type Principal, refusalOf } from "./authorise.ts";
 
 const outcome = (kind: TokenKind, grant: object, client: Partial<ClientInfo>): string => {
   const admission = admit({ tokenId: "t1", kind, ...grant }, {
@@ -122,4 +122,11 @@ test("[A1] a caller is told the methods that it may call, and the events for it 
   assert.ok(events("client", []).includes("presence"));
   assert.ok(events("node", []).includes("tool.invoke") && !events("node", []).includes("chat"));
   assert.deepEqual(events("channel", Object.keys(EVENTS) as EventName[]), []);
+});
+test("[AU1] nothing unseen in a client's name splits it or makes it look like another", () => {
+  const named = (id: string): string => actorOf({ mode: "client", id, tokenId: "t1" });
+  for (const char of ["\n", " ", "\u00a0", "\u2003", "\u200b", "\u202e", "\u2800", "\u3164", "\u115f", "\u034f", "\ufe0f"])
+    assert.equal(named(`web${char}token:t2`), "client:web_token:t2 token:t1", JSON.stringify(char));
+  assert.equal(named("Büro-1"), "client:Büro-1 token:t1");
+  assert.equal(named("x".repeat(200)), `client:${"x".repeat(128)} token:t1`);
 });

@@ -46,8 +46,8 @@ export function uncontainedWhy(call: PolicyCall): string | undefined {
 }
 
 /**
- * Ends each question about a program of a machine, whatever asks: the hosts that it gets by its arguments or by the sandbox of its machine
- * (rule SB17). Empty: the call asks for none, and the sandbox gives none.
+ * Ends each question about a program of a machine, whatever asks: the hosts that it may reach by its arguments, by the sandbox of its machine,
+ * or because nothing confines it (rule SB17). Empty: it reaches none.
  */
 export function reachText(call: PolicyCall): string {
   const { policyClass, target, tool } = call;
@@ -60,7 +60,7 @@ function reachOf(call: PolicyCall): string | undefined {
   const hasSandbox = sandbox !== undefined && sandbox !== "off";
   if (tool === "Process" && NO_INPUT.has(args["action"])) return undefined;
   const listed = sandbox === "workspace+net" ? [`the hosts that ${placeOf(call)} lists in node.toml`] : [];
-  if (!isWithHosts(args) && !Object.hasOwn(args, HOSTS)) return Object.hasOwn(args, SANDBOX) ? undefined : listed[0];
+  if (uncontainedWhy(call) === undefined && !Object.hasOwn(args, HOSTS)) return isReadOnly(args) ? undefined : listed[0];
   if (hasSandbox && tool === "Process" && isWithHosts(args))
     return ["the hosts that were allowed when it was started", ...listed].join(", and ");
   const hosts = askedHosts(args, sandbox);

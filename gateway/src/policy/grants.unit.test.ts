@@ -273,7 +273,12 @@ describe("[GR3] what a command can be granted as", () => {
       ...["kill", "list", "log", "poll"].map((action) => [process({ action }, "workspace+net"), undefined] as const),
       [process({}, "workspace+net"), lists],
       [shell({}, "workspace"), undefined],
-      [shell({ sandbox: "off" }, "workspace+net"), undefined],
+      [shell({ sandbox: "off" }, "workspace+net"), "every host"],
+      [shell({}, "off"), "every host"],
+      [shell({}), "every host"],
+      [shell({ command: "uname -a" }), undefined],
+      [process({ sandbox: "off" }, "workspace"), "every host"],
+      [process({}, "off"), "every host"],
       [shell({ sandbox: "read-only" }, "workspace+net"), undefined],
       [process({}, "workspace"), undefined],
     ];

@@ -116,8 +116,8 @@ describe("[PO11] without any setting", () => {
       return waiting.length === 2 ? waiting : undefined;
     });
     expect(asked.map(({ why }) => why)).toEqual([
-      "It runs a program on lap outside the sandbox. It can be allowed once only: what a later call like it does is not known.",
-      "It runs a program on bare, which has no sandbox. It can be allowed once only: what a later call like it does is not known.",
+      "It runs a program on lap outside the sandbox. It may reach every host. It can be allowed once only: what a later call like it does is not known.",
+      "It runs a program on bare, which has no sandbox. It may reach every host. It can be allowed once only: what a later call like it does is not known.",
     ]);
     await until("the others", () => stage.dispatches.length === 2);
     expect(stage.dispatches.map(({ args, sandbox }) => [args, sandbox])).toEqual([
