@@ -384,6 +384,39 @@ describe("[GR3] what a command can be granted as", () => {
     assert.equal(verdict("cat src/a.ts", "off", world), "allow");
     assert.equal(verdict("cat src/a.ts", "workspace", world), "ask");
   });
+  test("[GR3] outside a sandbox no argument leads an answer for a program that reads to another folder in a way of its own", () => {
+    const covered = (command: string): boolean => {
+      const [asked, wanted] = [`${command.split(" ")[0]} a`, command].map((text) => scopeOf(bash(text), at("off")));
+      const granted = wanted?.what.kind === "commands" ? wanted.what.commands[0] : undefined;
+      assert.ok(asked);
+      return granted !== undefined && wanted !== undefined && covers(asked, wanted, granted);
+    };
+    for (const command of ["jq .version package.json", "jq -r '.a[] | .b' x.json", "strings a.bin", "find src -name x", "du -sh src", "wc -l a"])
+      assert.ok(covered(command), command);
+    for (const command of [
+      `jq -n 'import "config" as $c {search:"/home/user/.docker"}; $c'`,
+      `jq -n 'import "c" as $c {"search":"~/.aws"}; $c'`,
+      `jq -n 'import "c" as $c {search:"../.."}; $c'`,
+      "jq -n env",
+      "jq -n '$ENV'",
+      "jq -L . -n '\"c\" | modulemeta'",
+      "jq -f a.jq x.json",
+      "jq -rf a.jq",
+      "jq --slurpfile a b .",
+      "strings @opts",
+      "find -files0-from l",
+      "find . -files0-from=l",
+      "du --files0-from=l",
+      "du --fi=l",
+      "wc --files0-from x",
+      "sha256sum -c l",
+      "md5sum --ch l",
+      "grep x '{/etc/passwd,a}'",
+      "cat 'x(~/a'",
+      "ls \"a'..'b\"",
+    ])
+      assert.ok(!covered(command), command);
+  });
   test("[GR3] outside a sandbox a program that names another one that runs code is allowed once only", () => {
     for (const command of ["dotenv git status", "tini -- make", "git.exe status", "heaptrack node a.js", "ctest", "coverage run a.py"])
       assert.equal(scopeOf(bash(command), at("off")), undefined, command);

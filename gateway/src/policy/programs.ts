@@ -25,9 +25,23 @@ const READS = words(`
   ls cat head tail wc cut tr grep egrep fgrep find stat du df diff cmp comm echo basename dirname realpath readlink jq sha256sum md5sum cksum sleep
   seq true false pwd which whoami id uname ps column paste join nl fold fmt expand od hexdump strings printenv mkdir touch
 `);
-/** Do only that as long as none of their arguments is like this: those write a file. */
+const NAMES_IN_FILE = /^--?f(?:i(?:l(?:e(?:s.*)?)?)?)?(?:=|$)|^--?files/;
+const CHECKS = /^-[A-Za-z]*c|^--c/;
+/**
+ * Do only that as long as none of their arguments is like this: those write a file, or read further names or parts of the program from one,
+ * which may have others the next time.
+ */
 const READS_UNLESS: Readonly<Record<string, RegExp>> = {
   sort: /^-[A-Za-z]*[oT]|^--(?!(?:reverse|unique|numeric-sort|human-numeric-sort|version-sort|ignore-case)$|key=)/,
+  find: NAMES_IN_FILE,
+  du: NAMES_IN_FILE,
+  wc: NAMES_IN_FILE,
+  sha256sum: CHECKS,
+  md5sum: CHECKS,
+  cksum: CHECKS,
+  strings: /^@/,
+  // Its programs read modules and the variables of the environment.
+  jq: /import|include|search|modulemeta|env|^-[A-Za-z]*[fL]|^--(?!(?:raw-output|compact-output|null-input|slurp|sort-keys|tab|exit-status|raw-input|join-output|arg|argjson)$)/i,
   rg: /^--(?:pre|hostname-bin)/,
   // Its second operand is written.
   uniq: /^(?!-.)/,
@@ -76,7 +90,7 @@ const isOutsideSystem = (program: string): boolean =>
 
 /** No path that leads out of the folder in which the command begins: other files of the user were not shown. */
 const staysInFolder = (word: string): boolean =>
-  word.startsWith("-") ? !/[/~]|\.\./.test(word) : !/^[/~]|[=:][/~]|(?:^|[/=:])\.\.(?:\/|$)/.test(word);
+  word.startsWith("-") ? !/[/~]|\.\./.test(word) : !/(?:^|[^\w.-])[/~]|(?:^|[^\w.-])\.\.(?:[^\w.-]|$)/.test(word);
 /**
  * As what a command is granted outside a sandbox: its program with any arguments that stay in the folder, exactly this command, or not at
  * all. It is granted when no file that something else may write makes it do something else the next time.
