@@ -24,6 +24,6 @@ export interface SkillWriting {
   readonly path: string;
   /** The digest of the new content; absent when the file is deleted. */
   readonly sha256?: string;
-  /** `agent:<session>` or `client:<id>`. */
+  /** `agent:<session>` or `client:<id> token:<id>`. */
   readonly by: string;
 }

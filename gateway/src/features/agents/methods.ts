@@ -1,4 +1,5 @@
 /** `agents.*`: an agent is an entry of the configuration, a folder of files, and its sessions. */
+import { actorOf } from "../../kernel/authorise.ts";
 import type { AgentConfig, AgentEntry } from "../../../../protocol/gen/types.ts";
 import type { Handlers } from "../../kernel/feature.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
@@ -167,7 +168,7 @@ export function agentMethods({
       const { problems, definition, files } = checked.value;
       return succeed({ problems: [...problems], files: [...files], ...(definition === undefined ? {} : { definition }) });
     },
-    "agents.define": ({ connection }, params) => definitions.define(params, `client:${connection.principal.id}`),
+    "agents.define": ({ connection }, params) => definitions.define(params, actorOf(connection.principal)),
     "agents.undefine": async (_caller, { agentId }) => {
       if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);
       const gone = await definitions.undefine(agentId);

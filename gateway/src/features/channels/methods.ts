@@ -1,4 +1,5 @@
 /** `channels.*`, `channel.*` and `pair.*`: the owner manages channels and pairings. The hub has the durable data. */
+import { actorOf } from "../../kernel/authorise.ts";
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
 import type { ChannelAccount, ChannelLogin } from "../../../../protocol/gen/types.ts";
 import type { Handlers } from "../../kernel/feature.ts";
@@ -113,11 +114,11 @@ export function channelMethods({ hub, log }: ChannelMethodPorts): Handlers {
         approved: [...hub.approved()],
       }),
     "pair.approve": async ({ connection }, { channel, senderId, role = "guest" }) => {
-      const done = await hub.pairing.approve(channel.toLowerCase(), senderId, role, `client:${connection.principal.id}`);
+      const done = await hub.pairing.approve(channel.toLowerCase(), senderId, role, actorOf(connection.principal));
       return typeof done === "object" ? succeed({ approved: true, role, ...done }) : noRequest(senderId, done);
     },
     "pair.reject": async ({ connection }, { channel, senderId }) => {
-      const done = await hub.pairing.reject(channel.toLowerCase(), senderId, `client:${connection.principal.id}`);
+      const done = await hub.pairing.reject(channel.toLowerCase(), senderId, actorOf(connection.principal));
       return typeof done === "object" ? succeed({ rejected: true, senderId: done.senderId }) : noRequest(senderId, done);
     },
   };

@@ -1,4 +1,5 @@
 /** `skills.*`. The rules are in `service.ts`. */
+import { actorOf } from "../../kernel/authorise.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { Caller, Handlers } from "../../kernel/feature.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
@@ -6,7 +7,7 @@ import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { SkillService } from "./service.ts";
 
-const actor = ({ connection }: Caller): string => `client:${connection.principal.id}`;
+const actor = ({ connection }: Caller): string => actorOf(connection.principal);
 
 export function skillMethods({ config, skills }: Pick<KernelPorts, "config"> & { readonly skills: SkillService }): Handlers {
   const agentOf = (agentId: string | undefined): string => agentId ?? config.defaultAgentId();

@@ -52,7 +52,7 @@ export function transferMethods(ports: MethodPorts): TransferMethods {
           source,
           destination,
           isForced: force === true,
-          by: `client:${principal.id}`,
+          by: actorOf(principal),
           tokenId: principal.tokenId,
         },
         { actor: actorOf(principal), origin: principal.mode },

@@ -140,7 +140,7 @@ export const undoFeature: FeatureDefinition<UndoPorts, object> = {
       const fresh = `undo/${ports.ids.name(10)}`;
       const asked: Asked = {
         undoId: dryRun ? fresh : changes.begin(scope, fresh),
-        by: `client:${principal.id}`,
+        by: actorOf(principal),
         isAdmin: scopesOf(principal).includes("admin"),
         dryRun,
         force: params.force === true,

@@ -2,6 +2,7 @@
  * `memory.*`: what was learnt in a conversation that others have written into waits here for the owner (rules TA12-TA15). Only a client
  * keeps or drops it: no tool of a run and no session can.
  */
+import { actorOf } from "../../kernel/authorise.ts";
 import { asSessionKey } from "../../../../protocol/gen/types.ts";
 import { unifiedDiff } from "../../calls/diff.ts";
 import { shownText, visible } from "../../calls/shown-call.ts";
@@ -64,7 +65,7 @@ export function memoryMethods({ config, store, quarantine }: MemoryMethodPorts):
       if (entry.value === undefined) return notFound(given);
       const { path, change } = entry.value;
       // The file remembers the id, so that an interrupted promotion is not made twice.
-      const by = `client:${connection.principal.id}`;
+      const by = actorOf(connection.principal);
       const written = await store.update(agent, path, promoted(path, change), `quarantine/${id}`, {
         by,
         ...(ifMatch === undefined ? {} : { ifMatch }),

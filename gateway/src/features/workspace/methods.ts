@@ -1,7 +1,7 @@
 /** `workspace.*`: the agent's files. Paths are checked by the store. */
 import { type Result, succeed } from "../../ports/result.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import { scopesOf } from "../../kernel/authorise.ts";
+import { actorOf, scopesOf } from "../../kernel/authorise.ts";
 import type { Caller, Handlers } from "../../kernel/feature.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
@@ -30,7 +30,7 @@ export function workspaceMethods({ config, store, skillApprovals }: WorkspaceMet
   };
   /** The writer is kept with the file, so that its versions name it; a change of a skill is approved first (gateway rule SK4). */
   const options = ({ connection }: Caller, agentId: string, ifMatch?: string): ChangeOptions => {
-    const by = `client:${connection.principal.id}`;
+    const by = actorOf(connection.principal);
     return {
       by,
       before: async (path, content) => {

@@ -20,7 +20,7 @@ import { folderLabels, listFolder } from "./listing.ts";
 
 export { type BeforeChange, CAS_TRIES };
 
-/** The writer of a change: `client:<id>`, `agent:<session>`. Stored with the file. */
+/** The writer of a change: `client:<id> token:<id>`, `agent:<session>`. Stored with the file. */
 export interface ChangeOptions {
   readonly by?: string;
   /** Who may have written the new content. Absent: the writer vouches for it. */

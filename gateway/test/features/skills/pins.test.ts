@@ -207,7 +207,7 @@ describe("[SK4][S10][TH14] a change", () => {
     const agent = newAgent();
     const writer = await client((await token("admin")).token, {}, "laptop-cli");
     await writer.ok("workspace.write", { agentId: agent, path: "skills/mail/SKILL.md", content: manual("one") });
-    expect(await entry(agent)).toMatchObject({ state: "ready", approvedBy: "client:laptop-cli" });
+    expect(await entry(agent)).toMatchObject({ state: "ready", approvedBy: expect.stringMatching(/^client:laptop-cli token:\S+$/) });
     expect(reasonOf(await run(agent, "EditFile", { path: "skills/mail/SKILL.md", oldString: "# Mail", newString: "# Mail, better" }))).toBe(
       "ok",
     );

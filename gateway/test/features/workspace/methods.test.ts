@@ -29,11 +29,18 @@ afterEach(() => {
 const path = "notes.md";
 
 describe("[S10] versions on the wire", () => {
+  test("[AU1] the token of a writer is named, and a client's name does not pass for another's token", async () => {
+    const forger = await client(undefined, {}, "laptop token:other");
+    await forger.ok("workspace.write", { path, content: "one" });
+    const { current } = await forger.ok<Log>("workspace.log", { path });
+    expect(current?.by).toMatch(/^client:laptop_token:other token:(?!other)\S+$/);
+  });
   test("log, read of a version, and restore", async () => {
     await admin.ok("workspace.write", { path, content: "one" });
     await admin.ok("workspace.write", { path, content: "two" });
     const { current, versions } = await admin.ok<Log>("workspace.log", { path });
-    expect([current?.by, versions.map(({ by }) => by)]).toEqual(["client:laptop", ["client:laptop"]]);
+    const by = expect.stringMatching(/^client:laptop token:\S+$/);
+    expect([current?.by, versions.map((version) => version.by)]).toEqual([by, [by]]);
     const version = versions[0]?.version ?? "";
     expect(await admin.ok<File>("workspace.read", { path, version })).toMatchObject({ content: "one", size: 3 });
     const stale = await admin.refused("workspace.restore", { path, version, ifMatch: "absent" });
