@@ -1,7 +1,7 @@
 /** Whether a call is one that its tool offers. PURE. The owner is not asked about a call that is refused in any case. */
 import type { SandboxProfile } from "../../../protocol/gen/types.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
-import { SANDBOX } from "../policy/hosts.ts";
+import { HOSTS, hasSandbox, SANDBOX } from "../policy/hosts.ts";
 
 interface Offered {
   readonly name: string;
@@ -21,8 +21,10 @@ export function notOffered({ name, schema, args, sandbox }: Offered): string | u
     return `Not run: ${name} needs ${missing.map((one) => `\`${one}\``).join(", ")}. Make the call again with all of them.`;
   const properties = schema["properties"];
   const value = Object.hasOwn(args, SANDBOX) ? args[SANDBOX] : undefined;
-  // A machine without a sandbox takes the argument and offers none; of one that describes no argument nothing is known.
-  if (typeof value !== "string" || value === "read-only" || sandbox === undefined || sandbox === "off") return undefined;
+  if (sandbox === "off" && (value === "workspace+net" || value === "read-only"))
+    return `Not run: this machine has no sandbox, so \`${SANDBOX}\` can't be \`${value}\` there. Make the call again without \`${SANDBOX}\` and \`${HOSTS}\`.`;
+  // A machine without a sandbox takes `off` and offers none; of one that describes no argument nothing is known.
+  if (typeof value !== "string" || value === "read-only" || !hasSandbox(sandbox)) return undefined;
   if (!isJsonObject(properties) || Object.keys(properties).length === 0) return undefined;
   const offered = isJsonObject(properties[SANDBOX]) ? properties[SANDBOX]["enum"] : undefined;
   if (Array.isArray(offered) && offered.includes(value)) return undefined;

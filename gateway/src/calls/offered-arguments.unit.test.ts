@@ -22,8 +22,12 @@ describe("[AP17] a call that is refused in any case", () => {
       /^Not run: lap__Bash takes no `sandbox` of `none`\. Make the call again without it, or with off or workspace\+net\.$/,
     );
     for (const args of [off, hosts]) assert.equal(told(bash(["off", "workspace+net"]), args), undefined);
-    // A machine without a sandbox offers none, and takes the argument.
+    // A machine without a sandbox offers none, and takes this one.
     for (const sandbox of ["off", "none reported"] as const) assert.equal(told(bash(undefined), off, sandbox), undefined);
+    for (const args of [hosts, { command: "pwd", sandbox: "read-only" }]) {
+      assert.match(told(bash(undefined), args, "off") ?? "", /^Not run: this machine has no sandbox.*without `sandbox` and `hosts`\.$/);
+      assert.equal(told(bash(undefined), args, "none reported"), undefined);
+    }
     assert.equal(told(bash(undefined), { command: "pwd", sandbox: "read-only" }), undefined);
     for (const schema of [{}, { properties: {} }, undefined, "text"]) assert.equal(told(schema, off), undefined);
   });

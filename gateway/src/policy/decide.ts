@@ -9,14 +9,14 @@ import type { Decision, PolicyCall, PolicyMode } from "../ports/policy.ts";
 import { isListed } from "../agents/definition.ts";
 import type { Grant } from "../ports/grants.ts";
 import { commandOf, covers, type GrantContext, grantRule, grantsOf, offerOf, onlyReads, scopeOf } from "./grants.ts";
-import { reachText } from "./contained.ts";
-import { isOutside } from "./hosts.ts";
+import { hasSandbox, isOutside } from "./hosts.ts";
 import { isForeign, isUnsure, type Taint } from "../ports/taint.ts";
 import { guardedWhy, labelText, isNotSpared, matrixWhy } from "./matrix.ts";
 import { classOf, memoryChange, remembersForLong } from "./call-class.ts";
 import { type JobsMade, modeVerdict } from "./modes.ts";
 import { once } from "./once.ts";
 import { namesGit } from "./programs.ts";
+import { reachText } from "./reach-text.ts";
 import type { RegexEngine } from "./regex.ts";
 import { commandText, type CompiledRule, compileRules, isShell, matchRule, namesCommand, RULE, type ShellUnit, unitOf } from "./rules.ts";
 import { type Complexity, readShell } from "./shell.ts";
@@ -84,11 +84,11 @@ function decideUnits(call: PolicyCall, units: readonly Unit[], context: PolicyCo
   const decision = strictest(decisions);
   if (decision.verdict !== "deny" && isListed(context.alwaysAsked, call.name)) {
     const why = [ALWAYS_WHY, ...(decision.verdict === "ask" ? [decision.why] : [])].join(" ");
-    const once = grants === undefined ? "" : ` ${onceText(context, true)}`;
+    const onlyOnce = grants === undefined ? "" : ` ${onceText(context, true)}`;
     return {
       verdict: "ask",
       rule: ALWAYS_ASKED,
-      why: why + reachText(call) + gitText(call) + labelText(context.taint, () => false) + once,
+      why: why + reachText(call) + gitText(call) + labelText(context.taint, () => false) + onlyOnce,
     };
   }
   if (decision.verdict !== "ask") return decision;
@@ -109,7 +109,7 @@ interface General {
 /** Outside a sandbox git starts what a command in the sandbox may have planted (rule GR3). */
 function gitText(call: PolicyCall): string {
   const command = isShell(call) ? commandText(call.args) : undefined;
-  const isConfined = !isOutside(call.args) && call.sandbox !== undefined && call.sandbox !== "off";
+  const isConfined = !isOutside(call.args) && hasSandbox(call.sandbox);
   return isConfined || typeof command !== "string" || !namesGit(command) ? "" : GIT_WHY;
 }
 const GIT_WHY =

@@ -155,6 +155,14 @@ describe("[PO7] the mode decides what no rule decides", () => {
   test("[PO13] only the text of a shell is read as a command that may delete", () => {
     const kill = { ...onNode("Process", "exec", { action: "kill", command: "rm -rf old" }), sandbox: "workspace" } as const;
     assert.equal(verdict(kill, { mode: "auto" }), "allow");
+    // [PO7] The end of a command is asked about nowhere, whatever it says of the sandbox.
+    for (const sandbox of ["off", "workspace", "workspace+net"] as const)
+      for (const asked of ["off", "workspace+net", undefined])
+        assert.equal(
+          verdict({ ...kill, sandbox, args: { ...kill.args, ...(asked === undefined ? {} : { sandbox: asked }) } }, { mode: "auto" }),
+          "allow",
+          `${asked} in ${sandbox}`,
+        );
     assert.equal(verdict({ ...bash("rm -rf old"), sandbox: "workspace" }, { mode: "auto" }), "ask");
   });
   test("of several commands with the same verdict the first names its rule", () => {

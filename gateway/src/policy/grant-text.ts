@@ -4,7 +4,6 @@ import { TRANSFER } from "./call-class.ts";
 import { COMMAND } from "./rules.ts";
 import type { GrantChoice, GrantedCommand, GrantScope } from "../ports/grants.ts";
 
-/** Its ends are all that it has. */
 const HOUR_MS = 3_600_000;
 /** `session`: at most. It also ends with the conversation. */
 export const GRANT_MS: Readonly<Record<Exclude<GrantChoice, "always">, number>> = {
@@ -16,7 +15,7 @@ export const GRANT_MS: Readonly<Record<Exclude<GrantChoice, "always">, number>> 
 
 type Visible = (text: string) => string;
 
-/** "`git push` with any arguments, in the workspace of laptop, without a sandbox, by the agent main". */
+/** "`git push` with any further arguments, in the workspace of laptop, in the sandbox workspace, by the agent main". */
 export function scopeText({ agentId, tool, nodeId, what }: GrantScope, visible: Visible): string {
   const on = nodeId === undefined ? "" : ` of ${visible(nodeId)}`;
   const by = `by the agent ${visible(agentId)}`;
@@ -38,7 +37,7 @@ export function scopeText({ agentId, tool, nodeId, what }: GrantScope, visible: 
 function commandText({ program, subcommand, words }: GrantedCommand, isUnconfined: boolean, visible: Visible): string {
   if (words !== undefined) return `exactly \`${visible(words.map(quoted).join(" "))}\``;
   if (subcommand !== undefined) return `\`${visible(`${program} ${subcommand}`)}\` with any further arguments`;
-  return `\`${visible(program)}\` with any arguments${isUnconfined ? " that name no other folder" : ""}`;
+  return `\`${visible(program)}\` with any arguments${isUnconfined ? " that name no other folder (a link there can lead to one)" : ""}`;
 }
 const quoted = (word: string): string => (/^[A-Za-z0-9_./,:+@%=-]+$/.test(word) ? word : inTicks(JSON.stringify(word)));
 /** A backtick would end the part that is shown as code. */

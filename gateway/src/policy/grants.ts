@@ -169,7 +169,7 @@ const DESTINATIONS: Readonly<Record<string, readonly string[]>> = {
 };
 function destinationOf({ target, tool, args }: PolicyCall): GrantedWhat | undefined {
   if (target.kind !== "native" || !Object.hasOwn(DESTINATIONS, tool)) return undefined;
-  // Allowed was to copy, and not to replace.
+  // The owner allowed a copy, not a replacement.
   if (tool === TRANSFER && Object.hasOwn(args, "force") && args["force"] !== false) return undefined;
   const to: [string, string][] = [];
   for (const name of DESTINATIONS[tool] ?? []) {

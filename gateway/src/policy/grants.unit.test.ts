@@ -169,7 +169,7 @@ describe("[GR3] what a command can be granted as", () => {
     for (const sandbox of ["workspace", "workspace+net", "strict"] as const)
       for (const command of ["rm -rf dist", "rsync --delete a b"]) assert.deepEqual(commands(command, sandbox), [command.split(" ")]);
     assert.deepEqual(commands("rm -rf dist"), [["rm", "-rf", "dist"]]);
-    // Outside a sandbox it copiesOrMoves what another command may have changed.
+    // Outside a sandbox it copies what another command may have changed.
     assert.equal(commands("rsync --delete a b"), undefined);
     assert.deepEqual(commands("sh -c 'rm -rf a'", "workspace"), [["sh", "-c", "rm -rf a"]]);
     // Allowed is this line, not any input of a shell.
@@ -245,7 +245,7 @@ describe("[GR3] what a command can be granted as", () => {
     const other = { ...bash("curl $X", { sandbox: "workspace+net", hosts: ["b.org"] }), sandbox: "workspace" as const };
     assert.equal(decide(other, { ...context, taint: world, granted: { ...granted, grants: here } }).verdict, "ask");
     assert.equal(decide(other, { ...context, granted: { ...granted, grants } }).verdict, "ask");
-    // [PO13] What a command deletes cannot be had back, with hosts or without.
+    // [PO13] What a command deletes cannot be restored, with hosts or without.
     const deletes = { ...bash("rm -rf src", { sandbox: "workspace+net", hosts: ["a.org"] }), sandbox: "workspace" as const };
     const again = decide(deletes, { ...context, granted: { ...granted, grants: here } });
     assert.ok(again.verdict === "ask" && again.offer === undefined);

@@ -21,6 +21,8 @@ export const isOutside = (args: Readonly<Record<string, unknown>>): boolean => o
 /** The call is about a command that changes nothing (rule SB21). A machine without a sandbox refuses it. */
 export const isReadOnly = (args: Readonly<Record<string, unknown>>): boolean => own(args, SANDBOX) === READ_ONLY;
 
+/** What the machine has reported: its commands run in a sandbox. */
+export const hasSandbox = (sandbox: SandboxProfile | undefined): boolean => sandbox !== undefined && sandbox !== "off";
 const takesHosts = (sandbox: SandboxProfile | undefined): boolean => sandbox === "workspace" || sandbox === "workspace+net";
 
 /** Why no machine takes a call that asks for hosts: no one is asked about it (rule AP17). Undefined: it names them, or asks for none. */

@@ -48,7 +48,7 @@ const OF_SYSTEM =
   /^(?:HOME|PWD|OLDPWD|PATH|IFS|USER|LOGNAME|SHELL|TMP|TEMP|TMPDIR|LANG|TERM|MAIL|HOSTNAME|CDPATH|ENV|BASH\w*|ZDOTDIR|RANDOM|SECONDS|LINENO|PPID|UID|EUID|OPTARG|OPTIND|REPLY|XDG_\w+|LC_\w+|GSV\w*|_)$/;
 /** What people call their tools by. Their values come from outside the text. */
 const TOOLS: ReadonlySet<string> = new Set("CC CXX CPP LD AR MAKE CARGO RUSTC PYTHON PYTHON3 NODE NPM GO JAVA".split(" "));
-/** A text of this size has one name more or less. */
+/** Longer texts are left as they are: an unknown variable only asks more. */
 const MAX_TEXT = 20_000;
 
 /** What a shell runs at its end, as a command where it is set. */

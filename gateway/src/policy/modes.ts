@@ -79,7 +79,7 @@ function manyJobs(call: PolicyCall, made: JobsMade | undefined): ModeVerdict {
   return { verdict: "ask", why: `The agent has made or changed ${made.day} jobs in the last 24 hours.` };
 }
 
-/** Deleting many files asks, also inside the sandbox: what a command deletes cannot be had back (rule PO13). */
+/** Deleting many files asks, also inside the sandbox: what a command deletes cannot be restored (rule PO13). */
 function running(call: PolicyCall): ModeVerdict {
   const why = [deletingWhy(call), uncontainedWhy(call)].filter((one) => one !== undefined);
   return why.length === 0 ? ALLOW : { verdict: "ask", why: why.join(" ") };

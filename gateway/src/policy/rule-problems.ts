@@ -54,7 +54,7 @@ export function policyProblems(config: ApprovalConfig | undefined, engine: Regex
   ];
 }
 
-/** The first problem that a change copiesOrMoves: what was stored before blocks no other change. */
+/** The first problem that a change introduces: problems that were stored before block no change. */
 export function newFatalProblem(before: readonly string[], problems: readonly RuleProblem[]): string | undefined {
   const found = problems.find(({ isFatal, problem }) => isFatal && !before.includes(problem));
   return found && `${found.setting}: ${found.problem}`;
