@@ -323,6 +323,51 @@ mod tests {
         }
     }
 
+    /// The gateway, which asks about hosts, is tested with the same ones (`grants.unit.test.ts`).
+    #[test]
+    fn sb14_hosts_are_written_in_one_way() {
+        for (text, host) in [
+            ("Example.ORG", "example.org"),
+            ("example.org.", "example.org"),
+            ("example.org:0443", "example.org:443"),
+            ("*.Example.org.:8080", "*.example.org:8080"),
+            ("_dmarc.example.org", "_dmarc.example.org"),
+            ("localhost:3000", "localhost:3000"),
+            ("127.0.0.1:80", "127.0.0.1:80"),
+            ("[::1]:443", "[::1]:443"),
+        ] {
+            assert_eq!(HostRule::parse(text).unwrap().to_string(), host, "{text}");
+        }
+        let long = format!("{}.org", "a".repeat(64));
+        let many = format!("{}aa", "a.".repeat(126));
+        for text in [
+            "*.com",
+            "*",
+            "*.",
+            "*.127.0.0.1",
+            "a.org:0",
+            "a.org:65536",
+            "a.org:",
+            "a.org:8o",
+            "0x7f.0x1",
+            "127.1",
+            "256.0.0.1",
+            "1.2.3.4.",
+            "a..b.org",
+            ".a.org",
+            "-a.org",
+            "a.-b.org",
+            "ä.org",
+            "a b.org",
+            "a.org/x",
+            &long,
+            &many,
+            "",
+        ] {
+            assert!(HostRule::parse(text).is_err(), "{text}");
+        }
+    }
+
     #[test]
     fn sb14_what_is_no_host_is_refused() {
         for text in [

@@ -98,6 +98,9 @@ describe("what is shown", () => {
     assert.equal(visible("rm\u202e -rf\u200b x\u001b[2K\r"), "rm\\u{202e} -rf\\u{200b} x\\u{1b}[2K\\u{d}");
     assert.equal(visible("a\u{e0041}b\ufeff\u00ad\u2066\u3164"), "a\\u{e0041}b\\u{feff}\\u{ad}\\u{2066}\\u{3164}");
     assert.equal(visible("lone \ud800 half"), "lone \\u{d800} half");
+    assert.equal(visible("\u{1d159}\ufffc\u{16fe4}\u2d7f\u2800\u0378"), "\\u{1d159}\\u{fffc}\\u{16fe4}\\u{2d7f}\\u{2800}\\u{378}");
+    assert.equal(visible("\u0336x\n\u0489y z\u0336\u0336\u0336\u0336"), "\\u{336}x\n\\u{489}y z\u0336\u0336\u0336\\u{336}");
+    assert.equal(visible("bộ नमस्ते ที่ בְּרֵאשִׁית é"), "bộ नमस्ते ที่ בְּרֵאשִׁית é");
     assert.equal(visible("Grüße 日本 👍"), "Grüße 日本 👍");
   });
   test("[AP10] an escape that the text has itself is told apart from one that is made here", () => {

@@ -8,8 +8,10 @@ import type { GrantScope } from "../ports/grants.ts";
 import type { AwaitingCall } from "./open-call.ts";
 import { utf8Bytes } from "../../../protocol/runtime/utf8.ts";
 
-/** Characters that are not seen, or that change how their neighbours are seen: controls, formats, lone halves, blanks of other widths. */
-const HIDDEN = /(?![\n\t ])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/gu;
+/** Characters that are not seen, or that change how their neighbours are seen: controls, formats, lone halves, unknown ones, blanks of other widths. */
+const HIDDEN = /(?![\n\t ])[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\u2d7f\ufffc\u{16fe4}\u{1d159}]/gu;
+/** Marks that stand on nothing, or more of them on one letter than scripts have: they hide what is beside them. */
+const STRAY_MARKS = /(?<=^|[\n\t ])\p{M}|(?<=\p{M}{3})\p{M}/gu;
 const escaped = (char: string): string => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`;
 
 /** One function for every text that a question shows. A backslash that looks like an escape is doubled, so that no text can imitate one. */
@@ -17,6 +19,7 @@ export const visible = (text: string): string =>
   text
     .replace(/\\(?=u\{)/g, "\\\\")
     .replace(HIDDEN, escaped)
+    .replace(STRAY_MARKS, escaped)
     .replace(/\t/g, "    ")
     .replace(/ {17,}/g, (blanks) => ` [${blanks.length} blanks] `)
     .replace(/\n(?:[ ]*\n){2,}/g, (lines) => `\n[${lines.split("\n").length - 2} empty lines]\n`);
@@ -41,7 +44,7 @@ function fitted(whole: string): ShownCall {
 }
 /** Arguments that say where or how a call is made. They are shown before others, which may be unknown ones that a model has made up. */
 const DECIDING: readonly string[] =
-  "command sandbox hosts workdir background action processId path source destination force to channel account peerKind peerId sessionKey agentId".split(
+  "command sandbox hosts workdir background action sessionId processId path source destination force to channel account peerKind peerId sessionKey agentId".split(
     " ",
   );
 const FOLDED: ReadonlySet<string> = new Set(DECIDING.map((name) => name.toLowerCase()));

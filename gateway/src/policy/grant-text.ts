@@ -1,6 +1,7 @@
 /** What a grant allows, in words for the owner. PURE. Everything that limits the grant is named, and nothing in it can hide from the eye. */
 import type { ApprovalCondition, ApprovalRule } from "../../../protocol/gen/types.ts";
 import { TRANSFER } from "./call-class.ts";
+import { SANDBOX } from "./hosts.ts";
 import { COMMAND } from "./rules.ts";
 import type { GrantChoice, GrantedCommand, GrantScope } from "../ports/grants.ts";
 
@@ -50,10 +51,20 @@ export function choiceText(choice: GrantChoice, scope: GrantScope, always: Omit<
   return `a rule that allows ${rule}, for every agent and in each of your own conversations, until you remove it; \`gsv approval grants\` lists it`;
 }
 
-/** What a rule is about, in words: "`lap__Bash` where command is `npm test` and workdir is "web"". */
+/** What a rule that allows is about, in words: "`lap__Write` where path begins with "web"". */
 export function ruleText({ tool, when = [] }: Pick<ApprovalRule, "tool" | "when">, visible: Visible): string {
   const conditions = when.map((condition) => visible(conditionText(condition))).join(" and ");
-  return `\`${visible(tool)}\`${conditions === "" ? "" : ` where ${conditions}`}`;
+  return `\`${visible(tool)}\`${conditions === "" ? "" : ` where ${conditions}`}${tool.endsWith("Bash") ? shellText(when) : ""}`;
+}
+/** What holds for a command beside the rule's conditions (rule PO3). */
+function shellText(when: readonly ApprovalCondition[]): string {
+  if (!when.some(({ path, op }) => path === COMMAND && op === "equals")) return ", which allows nothing, because it names no whole command";
+  const isNamed = (name: string): boolean => when.some(({ path }) => path === name);
+  const places = [
+    ...(isNamed("workdir") ? [] : ["in the folder of the workspace"]),
+    ...(isNamed(SANDBOX) ? [] : ["in the sandbox of the machine, or without one where it has none"]),
+  ];
+  return places.map((place) => `, ${place}`).join("");
 }
 const OPERATORS: Readonly<Record<ApprovalCondition["op"], string>> = {
   equals: "is",

@@ -8,7 +8,7 @@ import { decide, policyOf } from "./decide.ts";
 import { choiceText, ruleText, scopeText } from "./grant-text.ts";
 import type { Grant, GrantScope } from "../ports/grants.ts";
 import { covers, type GrantContext, offerOf, onlyReads, scopeOf } from "./grants.ts";
-import { withoutHosts } from "./hosts.ts";
+import { askedHosts, withoutHosts } from "./hosts.ts";
 import { loadRegexEngine } from "./load.ts";
 
 const engine = await loadRegexEngine();
@@ -203,6 +203,46 @@ describe("[GR3] what a command can be granted as", () => {
       "any command in the sandbox workspace of lap with access to a.org:8080, b.org, which can be sent what the command reads, by the agent main",
     );
   });
+  // The node's `HostRule` is tested with the same ones (`sb14_hosts_are_written_in_one_way` in gsv-sandbox).
+  test("[SB17] a host is written as the node writes it, and one that the node refuses is not asked about", () => {
+    const asks = (host: unknown) => askedHosts({ sandbox: "workspace+net", hosts: [host] }, "workspace")?.[0];
+    for (const [text, host] of [
+      ["Example.ORG", "example.org"],
+      ["example.org.", "example.org"],
+      ["example.org:0443", "example.org:443"],
+      ["*.Example.org.:8080", "*.example.org:8080"],
+      ["_dmarc.example.org", "_dmarc.example.org"],
+      ["localhost:3000", "localhost:3000"],
+      ["127.0.0.1:80", "127.0.0.1:80"],
+      ["[::1]:443", "[::1]:443"],
+    ])
+      assert.equal(asks(text), host, text);
+    for (const text of [
+      "*.com",
+      "*",
+      "*.",
+      "*.127.0.0.1",
+      "a.org:0",
+      "a.org:65536",
+      "a.org:",
+      "a.org:8o",
+      "0x7f.0x1",
+      "127.1",
+      "256.0.0.1",
+      "1.2.3.4.",
+      "a..b.org",
+      ".a.org",
+      "-a.org",
+      "a.-b.org",
+      "ä.org",
+      "a b.org",
+      "a.org/x",
+      `${"a".repeat(64)}.org`,
+      `${"a.".repeat(126)}aa`,
+      "",
+    ])
+      assert.equal(asks(text), undefined, text);
+  });
   test("[SB17] a call that asks for hosts and names none is refused before anyone is asked", () => {
     const asks = (hosts: unknown, sandbox: SandboxProfile | undefined = "workspace") =>
       withoutHosts({ command: "x", sandbox: "workspace+net", hosts }, sandbox);
@@ -391,7 +431,14 @@ describe("[GR3] what a command can be granted as", () => {
       assert.ok(asked);
       return granted !== undefined && wanted !== undefined && covers(asked, wanted, granted);
     };
-    for (const command of ["jq .version package.json", "jq -r '.a[] | .b' x.json", "strings a.bin", "find src -name x", "du -sh src", "wc -l a"])
+    for (const command of [
+      "jq .version package.json",
+      "jq -r '.a[] | .b' x.json",
+      "strings a.bin",
+      "find src -name x",
+      "du -sh src",
+      "wc -l a",
+    ])
       assert.ok(covered(command), command);
     for (const command of [
       `jq -n 'import "config" as $c {search:"/home/user/.docker"}; $c'`,
@@ -718,32 +765,45 @@ test("[GR1] the text of an answer names the rule that it makes, or the scope of 
   const shown = (text: string): string => `<${text}>`;
   assert.equal(
     choiceText("always", offer.scope, offer.always, shown),
-    "a rule that allows `<lap__Bash>` where <command is `rm -f push`>, for every agent and in each of your own conversations, until you remove it; `gsv approval grants` lists it",
+    "a rule that allows `<lap__Bash>` where <command is `rm -f push`>, in the folder of the workspace, in the sandbox of the machine, or without one where it has none, for every agent and in each of your own conversations, until you remove it; `gsv approval grants` lists it",
   );
   for (const choice of ["session", "1h", "8h", "30d"] as const)
     assert.equal(choiceText(choice, offer.scope, offer.always, shown), scopeText(offer.scope, shown));
 });
 test("[GR1] [GR8] the text of a rule names its tool and every condition, in words", () => {
   const text = (when?: ApprovalRule["when"]): string => ruleText({ tool: "*__Bash", ...(when && { when }) }, (shown) => shown);
-  assert.equal(text(), "`*__Bash`");
+  const [folder, sandbox] = [", in the folder of the workspace", ", in the sandbox of the machine, or without one where it has none"];
+  const nothing = ", which allows nothing, because it names no whole command";
+  assert.equal(text(), `\`*__Bash\`${nothing}`);
+  assert.equal(
+    text([
+      { path: "command", op: "equals", value: ["make"] },
+      { path: "workdir", op: "equals", value: "web" },
+    ]),
+    `\`*__Bash\` where command is \`make\` and workdir is "web"${sandbox}`,
+  );
+  assert.equal(
+    ruleText({ tool: "lap__Write" }, (shown) => shown),
+    "`lap__Write`",
+  );
   assert.equal(
     text([
       { path: "command", op: "equals", value: ["git", "commit", "-m", "a b"] },
       { path: "sandbox", op: "equals", value: "off" },
     ]),
-    '`*__Bash` where command is `git commit -m "a b"` and sandbox is "off"',
+    `\`*__Bash\` where command is \`git commit -m "a b"\` and sandbox is "off"${folder}`,
   );
-  assert.equal(text([{ path: "command", op: "startsWith", value: ["rm"] }]), "`*__Bash` where command begins with `rm`");
+  assert.equal(text([{ path: "command", op: "startsWith", value: ["rm"] }]), `\`*__Bash\` where command begins with \`rm\`${nothing}`);
   assert.equal(
     text([{ path: "command", op: "equals", value: ["rm", "a` and `b"] }]),
-    '`*__Bash` where command is `rm "a\\u0060 and \\u0060b"`',
+    `\`*__Bash\` where command is \`rm "a\\u0060 and \\u0060b"\`${folder}${sandbox}`,
   );
   assert.equal(
     text([
       { path: "path", op: "regex", value: "^/etc", flags: "i" },
       { path: "to.name", op: "contains", value: ["x"] },
     ]),
-    '`*__Bash` where path matches the regular expression "^/etc" with the flags i and to.name contains ["x"]',
+    `\`*__Bash\` where path matches the regular expression "^/etc" with the flags i and to.name contains ["x"]${nothing}`,
   );
 });
 test("[GR1] the text of a scope names everything that limits it", () => {

@@ -11,7 +11,11 @@ const READ_ONLY = "read-only";
 const MAX_HOSTS = 20;
 /** Of all names together. */
 const MAX_HOST_CHARS = 1000;
-const HOST = /^(?:(?:\*\.)?[A-Za-z0-9_][A-Za-z0-9._-]{0,252}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$/;
+const HOST = /^(\[[0-9a-f:.]{2,45}\]|[^:[\]]{1,256})(?::([0-9]{1,8}))?$/;
+const ADDRESS = /^\[|^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
+const LABEL = /^(?!-)[a-z0-9_-]{1,63}$/;
+/** Resolvers read `127.1` and `0x7f000001` as addresses. */
+const NUMBER = /^(?:[0-9]+$|0x)/;
 
 const own = (args: Readonly<Record<string, unknown>>, name: string): unknown => (Object.hasOwn(args, name) ? args[name] : undefined);
 /** The call is about a command in the sandbox with hosts. */
@@ -38,12 +42,25 @@ export function withoutHosts(args: Readonly<Record<string, unknown>>, sandbox: S
   return `Not run: with \`sandbox\` set to \`${WITH_HOSTS}\` the command reaches the hosts that \`hosts\` names: a list of 1 to ${MAX_HOSTS} such as ["example.org"]. Make the call again with them.`;
 }
 
+/** A host as the node writes it (`HostRule` of gsv-sandbox has the same rules). Undefined: the node refuses it. */
+function hostOf(text: string): string | undefined {
+  const [, host = "", digits] = HOST.exec(text.toLowerCase()) ?? [];
+  const port = digits === undefined ? undefined : Number(digits);
+  if (host === "" || (port !== undefined && (port < 1 || port > 65_535))) return undefined;
+  const end = port === undefined ? "" : `:${port}`;
+  if (ADDRESS.test(host)) return host + end;
+  const star = host.startsWith("*.") ? "*." : "";
+  const name = host.slice(star.length).replace(/\.$/, "");
+  const labels = name.split(".");
+  const isName = name.length <= 253 && labels.every((label) => LABEL.test(label)) && !NUMBER.test(labels.at(-1) ?? "");
+  return isName && (star === "" || labels.length > 1) ? star + name + end : undefined;
+}
 /** Sorted, each once, in lower case. Undefined: the call asks for none, or in a way that no machine takes. */
 export function askedHosts(args: Readonly<Record<string, unknown>>, sandbox: SandboxProfile | undefined): readonly string[] | undefined {
   // In the other profiles there is nothing to let through.
   if (!isWithHosts(args) || !takesHosts(sandbox)) return undefined;
   const hosts = own(args, HOSTS);
   if (!Array.isArray(hosts) || hosts.length === 0 || hosts.length > MAX_HOSTS) return undefined;
-  const names = hosts.filter((host): host is string => typeof host === "string" && HOST.test(host)).map((host) => host.toLowerCase());
-  return names.length === hosts.length ? [...new Set(names)].sort() : undefined;
+  const names = hosts.map((host: unknown) => (typeof host === "string" ? hostOf(host) : undefined));
+  return names.every((name) => name !== undefined) ? [...new Set(names)].sort() : undefined;
 }

@@ -140,6 +140,8 @@ describe("a grant", () => {
     expect(ended).not.toHaveProperty("choice");
     const shown = on.news.flatMap(({ payload }) => ("state" in payload && payload.state === "paused" ? [payload.text ?? ""] : []));
     expect(shown.map((text) => text.includes("--for session"))).toEqual([false, false, true, false]);
-    expect(shown[2]).toContain("`du` with any arguments that name no other folder (a link there can lead to one), in the workspace of lap, without a sandbox");
+    expect(shown[2]).toContain(
+      "`du` with any arguments that name no other folder (a link there can lead to one), in the workspace of lap, without a sandbox",
+    );
   });
 });
