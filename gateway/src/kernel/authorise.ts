@@ -5,6 +5,7 @@
 import { EVENTS, type EventName, METHODS, type MethodName, type Scope } from "../../../protocol/gen/methods.ts";
 import type { ClientInfo, Mode, TokenKind } from "../../../protocol/gen/types.ts";
 import type { ErrorReason } from "../../../protocol/gen/errors.ts";
+import { actorText } from "../ports/actor.ts";
 import type { TokenGrant } from "./token-store.ts";
 
 /** The identity of a connection, from its token's record. */
@@ -17,12 +18,8 @@ export interface Principal {
   readonly expiresAt?: number;
 }
 
-/** A connection as an actor of the audit. The caller chose its name, so nothing in the name may look like another part of the text. */
-export const actorOf = ({ mode, id, tokenId }: Pick<Principal, "mode" | "id" | "tokenId">): string =>
-  `${mode}:${plainName(id)} token:${tokenId}`;
-export const plainName = (id: string): string => id.replace(UNSEEN, "_").slice(0, 128);
-/** Blanks of each width and characters that are not seen: a name can't be split by them, or look like another. */
-const UNSEEN = /[\s\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/gu;
+/** A connection as an actor of the audit. */
+export const actorOf = ({ mode, id, tokenId }: Pick<Principal, "mode" | "id" | "tokenId">): string => actorText(mode, id, tokenId);
 
 const CLIENT_SCOPES: Readonly<Record<TokenKind, readonly Scope[]>> = {
   admin: ["read", "chat", "operate", "admin"],

@@ -3,6 +3,7 @@
  * session keys or texts to learn who asks. PURE.
  */
 import type { Peer } from "../../../protocol/gen/types.ts";
+import { actorText } from "./actor.ts";
 
 /** A sender on a channel. */
 export interface ChannelOrigin {
@@ -109,6 +110,9 @@ export function sameAuthority(run: Origin, sender: Origin): boolean {
   );
 }
 
+/** What has caused a run (rule AU7): for a client also whose token it was. */
+export const causeText = (origin: Origin): string =>
+  origin.kind === "client" && origin.tokenId !== undefined ? actorText("client", origin.clientId, origin.tokenId) : originText(origin);
 /** An origin as the audit shows it. */
 export function originText(origin: Origin): string {
   switch (origin.kind) {

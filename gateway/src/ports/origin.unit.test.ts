@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isPlainlyOwner, type Origin, originText } from "./origin.ts";
+import { causeText, isPlainlyOwner, type Origin, originText } from "./origin.ts";
 
 test("[TA1] the owner plainly asks at a client, or in a direct message of their own", () => {
   const channel = (role: "owner" | "guest", kind?: "dm" | "group"): Origin => ({
@@ -21,4 +21,10 @@ test("[TA1] the owner plainly asks at a client, or in a direct message of their 
     [{ kind: "gateway" }, false, "gateway"],
   ];
   for (const [origin, isOwner, text] of rows) assert.deepEqual([isPlainlyOwner(origin), originText(origin)], [isOwner, text], text);
+});
+
+test("[AU7] the cause of a run names the token of a client, which its name can not imitate", () => {
+  assert.equal(causeText({ kind: "client", clientId: "web token:t2", tokenId: "t1" }), "client:web_token:t2 token:t1");
+  assert.equal(causeText({ kind: "client", clientId: "web" }), "client");
+  assert.equal(causeText({ kind: "node_event", nodeId: "lap" }), "node lap");
 });

@@ -14,7 +14,7 @@ import {
   type StoryStep,
   type Usage,
 } from "../../../protocol/gen/types.ts";
-import { originText } from "../ports/origin.ts";
+import { causeText } from "../ports/origin.ts";
 import { failure, type Result } from "../ports/result.ts";
 import type { RunStory, StoryWanted } from "../ports/session.ts";
 import type { AssistantRow, FailedCall, LogRow, NoticeRow, SentCall, ToolResultRow } from "./machine/log.ts";
@@ -44,7 +44,7 @@ export function storyIn(state: State, runId: string | undefined, rows: readonly 
     value: {
       sessionKey: asSessionKey(state.identity.key),
       runId: asRunId(runId),
-      ...(cause?.kind === "user" ? { origin: originText(cause.origin).slice(0, 256) } : {}),
+      ...(cause?.kind === "user" ? { origin: causeText(cause.origin).slice(0, 256) } : {}),
       startedAt: first.at,
       ...end,
       usage: sumOf(answers.map(({ message }) => message.usage)),

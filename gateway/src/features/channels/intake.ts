@@ -20,7 +20,7 @@ import type { WaitingFiles } from "./file-store.ts";
 import { type Held, MessageRate } from "./message-rate.ts";
 import { ChannelRouter, type Destination } from "./router.ts";
 import type { Channels } from "./account-store.ts";
-import { plainName } from "../../kernel/authorise.ts";
+import { plainName } from "../../ports/actor.ts";
 import type { Config } from "../../kernel/config/store.ts";
 import type { Audit } from "../../kernel/audit-store.ts";
 import type { Logger } from "../../platform/log.ts";

@@ -174,7 +174,11 @@ test("[GR1] [PO6] always saves the rule that was shown, after the call was allow
   const { value: rules } = await peer.ok<{ value: { id: string }[] }>("config.get", { path: "toolApproval.rules" });
   expect(rules).toMatchObject([{ ...always, reason: "Your answer to WXYZA" }]);
   expect((await peer.ok<{ rules: unknown }>("approval.grants")).rules).toEqual([
-    { id: rules[0]?.id, setting: "toolApproval.rules.0", text: "`lap__Bash` where command is `git status`" },
+    {
+      id: rules[0]?.id,
+      setting: "toolApproval.rules.0",
+      text: "`lap__Bash` where command is `git status`, in the folder of the workspace, in the sandbox of the machine, or without one where it has none",
+    },
   ]);
   expect((await entries("approval.grant"))[0]?.detail).toBe(`WXYZA rule ${rules[0]?.id}`);
   await peer.ok("config.unset", { path: "toolApproval.rules" });
