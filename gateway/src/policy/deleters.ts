@@ -21,7 +21,7 @@ export type TemporaryTrust = "all" | "direct" | "none";
 export const DELETERS: ReadonlySet<string> = new Set(
   (
     "rm grm srm wipe unlink shred truncate rimraf premove rmrf find gfind bfs git rsync tar gtar bsdtar star cmake zip 7z 7za 7zr 7zz rar rclone " +
-    "aws gsutil hg svn bzr fossil zstd gio lha"
+    "aws gsutil hg svn bzr fossil zstd lz4 gio lha fdupes jdupes rdfind tmpreaper tmpwatch"
   ).split(" "),
 );
 
@@ -51,7 +51,16 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "pnpm":
       return /^(?:rimraf|premove|del|del-cli|shx)$/.test(nameOf(args[0])) ? countOf(args[0] === "shx" ? args.slice(1) : args, trust) : 0;
     case "trash-empty":
+    case "tmpreaper":
+    case "tmpwatch":
       return "many";
+    case "systemd-tmpfiles":
+      return args.some((arg) => /^--(?:rem|cl|pu)/.test(arg)) ? "many" : 0;
+    case "fdupes":
+    case "jdupes":
+      return args.some((arg) => /^-[A-Za-z]*d|^--del/.test(arg)) ? "many" : 0;
+    case "rdfind":
+      return args.some((arg) => /^-delete/i.test(arg)) ? "many" : 0;
     case "find":
     case "gfind":
     case "bfs":
@@ -90,6 +99,7 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "svn":
       return args.some((arg) => arg.startsWith("--remove-")) || isDiscarding(args, /^revert$/, /^-R|^--rec|^--depth/) ? "many" : 0;
     case "zstd":
+    case "lz4":
     case "gio":
       return args.some((arg) => /^--rm$|^remove$|^trash$/.test(arg))
         ? countRemoved(args.slice(1), trust, (option) => /^-[A-Za-z]*r$|^--rm$/.test(option))
@@ -182,6 +192,7 @@ function byGit(args: readonly string[], trust: TemporaryTrust): number | "many" 
     case "worktree":
       return rest[0] === "remove" ? "many" : 0;
     case "stash":
+      if (rest[0] === "drop" || rest[0] === "clear") return "many";
       // The other files of the work tree go with it; it keeps them until it is dropped.
       return (rest[0] === undefined || /^(?:push|save|-.*)$/.test(rest[0])) && has(/^-[a-z]*[au]|^--(?:al|inc)/) ? "many" : 0;
     case "reset":
