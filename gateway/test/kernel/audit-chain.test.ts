@@ -272,6 +272,21 @@ describe("[AU5] [S16] copies in the bucket", () => {
     });
   });
 
+  test("[AU5] the newest copy is found, also when the bucket lists the month in pages", async () => {
+    await withAudit(async (audit, clock) => {
+      const list = (options: R2ListOptions) => env.STORAGE.list({ ...options, limit: 1 });
+      const bucket = { put: env.STORAGE.put.bind(env.STORAGE), list } as unknown as R2Bucket;
+      const copies = new AuditCopies(audit, bucket);
+      for (const day of [1, 2, 3]) {
+        await audit.append(entry);
+        clock.at = Date.UTC(2090, 0, day + 1, 1);
+        await copies.run(clock.at);
+      }
+      expect(await keys()).toHaveLength(3);
+      expect((await copies.compare(clock.at)).exported).toEqual({ key: "audit/2090-01-03-000000000003.jsonl.gz", lastSeq: 3 });
+    });
+  });
+
   test("[AU6] a log that was emptied with everything that it remembers is found by its copies", async () => {
     await change(1);
     await inGateway(async ({ storage }) => {

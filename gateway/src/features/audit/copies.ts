@@ -104,12 +104,21 @@ export class AuditCopies {
     month.setTime(now + DAY_MS);
     for (let tried = 0; tried < MAX_MONTHS; tried++) {
       const prefix = auditCopiesPrefix(month.toISOString().slice(0, 7));
-      const { objects } = await this.#bucket.list({ prefix, include: ["customMetadata"] });
-      const newest = objects.at(-1);
+      const newest = await this.#lastBelow(prefix);
       if (newest !== undefined) return newest;
       month.setUTCDate(0);
     }
     return undefined;
+  }
+  async #lastBelow(prefix: string): Promise<R2Object | undefined> {
+    let last: R2Object | undefined;
+    let cursor: string | undefined;
+    do {
+      const page = await this.#bucket.list({ prefix, include: ["customMetadata"], ...(cursor === undefined ? {} : { cursor }) });
+      last = page.objects.at(-1) ?? last;
+      cursor = page.truncated ? page.cursor : undefined;
+    } while (cursor !== undefined);
+    return last;
   }
 }
 
