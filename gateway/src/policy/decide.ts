@@ -18,7 +18,17 @@ import { once } from "./once.ts";
 import { namesGit } from "./programs.ts";
 import { reachText } from "./reach-text.ts";
 import type { RegexEngine } from "./regex.ts";
-import { commandText, type CompiledRule, compileRules, isShell, matchRule, namesCommand, RULE, type ShellUnit, unitOf } from "./rules.ts";
+import {
+  commandText,
+  type CompiledRule,
+  compileRules,
+  isBashCall,
+  matchRule,
+  namesCommand,
+  RULE,
+  type ShellUnit,
+  unitOf,
+} from "./rules.ts";
 import { type Complexity, readShell } from "./shell.ts";
 
 export interface Policy {
@@ -108,7 +118,7 @@ interface General {
 }
 /** Outside a sandbox git starts what a command in the sandbox may have planted (rule GR3). */
 function gitText(call: PolicyCall): string {
-  const command = isShell(call) ? commandText(call.args) : undefined;
+  const command = isBashCall(call) ? commandText(call.args) : undefined;
   const isConfined = !isOutside(call.args) && hasSandbox(call.sandbox);
   return isConfined || typeof command !== "string" || !namesGit(command) ? "" : GIT_WHY;
 }
@@ -148,7 +158,7 @@ function byGrant(decision: Decision, unit: Unit, grants: Grants | undefined, cou
 /** A call with several commands is decided command by command; the strictest decision holds. */
 type Unit = (ShellUnit & { readonly why?: Complexity }) | undefined;
 function unitsOf(call: PolicyCall): readonly Unit[] {
-  if (!isShell(call)) return [undefined];
+  if (!isBashCall(call)) return [undefined];
   const text = commandText(call.args);
   if (typeof text !== "string") return [{ ...unitOf(JSON.stringify(text) ?? ""), why: "character" }];
   const read = readShell(text);

@@ -5,15 +5,15 @@
 import { type ReadCommand, readCommands } from "./command-words.ts";
 import { copiesByPath, copiesDeleter, givesName, mayCopyOrMove } from "./copied-programs.ts";
 import { type TemporaryTrust, type Commands, countOf, MAX_DELETED, namesDeleter, nameOf } from "./deleters.ts";
-import { makesMode } from "./made-options.ts";
-import { mayNameAny, withKnownNames } from "./known-names.ts";
+import { hasExpandedMode } from "./expanded-options.ts";
+import { maySetAnyVariable, withKnownVariables } from "./known-variables.ts";
 import { mentionsDeletion } from "./mentioned-deletions.ts";
 import { trustByWords, trustIn, leastTrust, movesAway } from "./moved-files.ts";
 import { onlyEdits } from "./only-edits.ts";
 import { once } from "./once.ts";
-import { isMade, isShell, PREFIXES, runsItsInput, runsMade } from "./prefixed-programs.ts";
+import { isExpanded, isShellProgram, PREFIXES, runsItsInput, runsExpanded } from "./prefixed-programs.ts";
 import { ReadingSteps } from "./reading-steps.ts";
-import { setsDeletion } from "./set-values.ts";
+import { assignsDeletion } from "./assigned-values.ts";
 import { commandsOfSed } from "./sed-script.ts";
 import { isPipedToShell, namesInput, readsItsInput } from "./shell-input.ts";
 import { readShell } from "./shell.ts";
@@ -50,14 +50,14 @@ function deletionIn(given: string, { depth, trust: outer, isCode = false, steps 
   if (depth > MAX_DEPTH || given.length > MAX_TEXT || steps.takesTooLong(1 + given.length / 10)) return "many";
   if (depth === 0 && onlyEdits(given)) return "few";
   // The command may set the variable, and a program that runs another one may give it other variables.
-  const shown = depth > 0 ? given : withKnownNames(given);
+  const shown = depth > 0 ? given : withKnownVariables(given);
   const text = given.includes("TMPDIR") && (depth > 0 || setsFolder(given)) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;
   const split = once(() => splitCommands(text));
   if (givesName(text)) return "many";
   const copiesOrMoves = mayCopyOrMove(text);
   if (copiesOrMoves && (copiesDeleter(text, split()) || movesAway(text, split()))) return "many";
   const scope: Scope = { depth, trust: leastTrust(outer, copiesOrMoves ? trustIn(text, split()) : trustByWords(text)), steps };
-  if (setsDeletion(text, scope)) return "many";
+  if (assignsDeletion(text, scope)) return "many";
   const read = readShell(text);
   if (read.kind === "plain") {
     const commands = read.commands.map(({ words }) => words);
@@ -66,13 +66,13 @@ function deletionIn(given: string, { depth, trust: outer, isCode = false, steps 
   // Two readings: one goes by the text alone, the other by what a shell makes of it.
   if (isMany(split(), scope)) return "many";
   const { isCertain, commands, inputs } = readCommands(text);
-  if (!isCode && ((!isCertain && split().some(([program]) => isMade(program) && program !== "$")) || commands.some(makesMode)))
+  if (!isCode && ((!isCertain && split().some(([program]) => isExpanded(program) && program !== "$")) || commands.some(hasExpandedMode)))
     return "many";
   const named = commands.map(({ words }) => words);
   if ((!isCode && commands.some(isUnknown)) || isMany(named, scope) || runsInput({ text, commands: named, inputs }, scope)) return "many";
   // A shell gets a text that variables of this one have a part in.
   if (named.some((words) => textsForShell(words).some((given) => given.includes("$"))) && mentionsDeletion([text], scope)) return "many";
-  const runs = named.some((words) => isShell(words[0]));
+  const runs = named.some((words) => isShellProgram(words[0]));
   return runs && inputs.some((input) => deletionIn(input, { ...scope, depth: depth + 1 }) === "many") ? "many" : "few";
 }
 function isMany(commands: Commands, scope: Scope): boolean {
@@ -89,7 +89,7 @@ function isMany(commands: Commands, scope: Scope): boolean {
 
 const TMPDIR = /\$TMPDIR\b|\$\{TMPDIR\}/g;
 const SETS_TMPDIR = /(?<!\$|\$\{)TMPDIR/;
-const setsFolder = (text: string): boolean => SETS_TMPDIR.test(withoutQuotes(text)) || mayNameAny(text);
+const setsFolder = (text: string): boolean => SETS_TMPDIR.test(withoutQuotes(text)) || maySetAnyVariable(text);
 
 /** Whether one command deletes many files, or may. */
 export function deletesMany(words: readonly string[]): boolean {
@@ -111,7 +111,7 @@ function partsOf([program = "", ...rest]: readonly string[], scope: Scope): read
   if (ofSed === "unknown" || ofSed.some((text) => deletionIn(text, { ...scope, depth: scope.depth + 1 }) === "many")) return ["many"];
   // The other command is one of the words, or begins at one of them.
   const inner = innerOf(words);
-  const isCode = !words.some((word) => isShell(word) || TAKES_SHELL.has(nameOf(word)));
+  const isCode = !words.some((word) => isShellProgram(word) || TAKES_SHELL.has(nameOf(word)));
   if (inner.some((word) => deletionIn(word, { ...scope, depth: scope.depth + 1, isCode }) === "many")) return ["many"];
   if (name !== "git") return mentionsDeletion(words, scope) ? ["many"] : words.map((_, at) => count(words.slice(at)));
   return RUN_BY_GIT.test(words.join(" ")) && mentionsDeletion(words.slice(1), scope) ? ["many"] : [count(words)];
@@ -139,7 +139,7 @@ function innerOf(words: readonly string[]): readonly string[] {
 const SPLITS = /^(?:-[A-Za-z0-9]*S|--split-string=?)/;
 /** Texts that a command gives to a shell: `sh -c TEXT`. */
 const textsForShell = (words: readonly string[]): readonly string[] =>
-  words.some((word) => isShell(word)) ? words.filter((_, at) => /^-[A-Za-z]*c$/.test(words[at - 1] ?? "")) : [];
+  words.some((word) => isShellProgram(word)) ? words.filter((_, at) => /^-[A-Za-z]*c$/.test(words[at - 1] ?? "")) : [];
 /** What an alias stands for that the command itself sets: `-c alias.x=clean x -fdx`. */
 const aliasesOf = (args: readonly string[]): readonly string[] =>
   args.flatMap((arg, at) => {
@@ -170,14 +170,14 @@ function runsUnknown(words: readonly string[]): boolean {
   if (/^[gmn]?awk$/.test(name)) return args.some((arg) => RUNS_LINES.test(arg));
   // Its library of commands has one that deletes.
   if (name === "ruby") return args.some((arg) => /^(?:-e)?\s*rm$/.test(arg)) && args.some((arg) => /^-r?un$/.test(arg) || arg === "un");
-  const isOfShell = words.some((word) => isShell(word));
+  const isOfShell = words.some((word) => isShellProgram(word));
   if (isOfShell && args.some((arg, at) => arg.startsWith("<(") || (/^-[a-z]*c$/.test(arg) && isBegun(args[at + 1] ?? "{}")))) return true;
   const isFd = name === "fd" || name === "fdfind";
   const runs = args.some((arg, at) => {
     if (!(isFd ? /^-[xX]$|^--exec/ : /^-(?:exec|execdir|ok|okdir)$/).test(arg) || args[at + 1] === "{}") return false;
-    return isMade(args[at + 1]) || runsMade(args.slice(at + 1));
+    return isExpanded(args[at + 1]) || runsExpanded(args.slice(at + 1));
   });
-  return runs || runsMade(words);
+  return runs || runsExpanded(words);
 }
 
 /** Whether a program gets commands as its input, and they delete many files or are not in the text. */
@@ -188,7 +188,7 @@ function runsInput(
   const isPiped = once(() => isPipedToShell(text));
   const mayBeInput = once(() => namesInput(text));
   const isFed = commands.some((words) => {
-    const shell = words.findIndex((word) => isShell(word));
+    const shell = words.findIndex((word) => isShellProgram(word));
     if (shell === -1 || (shell > 0 && (!PREFIXES.has(nameOf(words[0])) || nameOf(words[0]) === "xargs"))) return false;
     const reads = readsItsInput(words[shell] ?? "", words.slice(shell + 1));
     return reads === "yes" || ((reads === "unsure" || mayBeInput()) && isPiped());
@@ -196,10 +196,10 @@ function runsInput(
   if (text.includes("<(") && /(?:^|[\s;&|(])(?:\.|source|[\w./-]*sh)\s+(?:-\w+\s+){0,9}<\(/.test(text)) return true;
   if (SETS_COMMAND.test(text) && mentionsDeletion([text], { trust: "none", steps })) return true;
   if (!/[|<>]/.test(text)) return false;
-  const isShown = commands.every((words) => isPrinted(words) || isShell(words[0])) && !EXPANDED.test(text);
+  const isShown = commands.every((words) => isPrinted(words) || isShellProgram(words[0])) && !EXPANDED.test(text);
   if (isFed && !isShown && (inputs.length === 0 || isPiped())) return true;
   const takes = commands.some(
-    (words) => isShell(words[0]) || /^\.{1,2}\//.test(words[0] ?? "") || (runsAnother(words) && !NO_INPUT.has(nameOf(words[0]))),
+    (words) => isShellProgram(words[0]) || /^\.{1,2}\//.test(words[0] ?? "") || (runsAnother(words) && !NO_INPUT.has(nameOf(words[0]))),
   );
   return takes && mentionsDeletion([text], { trust, steps });
 }

@@ -22,7 +22,7 @@ export function scopeText({ agentId, tool, nodeId, what }: GrantScope, visible: 
   const by = `by the agent ${visible(agentId)}`;
   switch (what.kind) {
     case "commands": {
-      const commands = what.commands.map((command) => commandText(command, what.sandbox === "off", visible)).join(" and ");
+      const commands = what.commands.map((command) => grantedCommandText(command, what.sandbox === "off", visible)).join(" and ");
       const folder = what.folder === "" ? `the workspace${on}` : `the folder ${visible(what.folder)}${on}`;
       const sandbox = what.sandbox === "off" ? "without a sandbox" : `in the sandbox ${what.sandbox}`;
       return `${commands}, in ${folder}, ${sandbox}, ${by}`;
@@ -35,7 +35,7 @@ export function scopeText({ agentId, tool, nodeId, what }: GrantScope, visible: 
       return `${visible(tool)} with ${what.to.map(([name, value]) => `${name} = ${visible(value)}`).join(", ")}${tool === TRANSFER ? "" : " and any text and files"}, ${by}`;
   }
 }
-function commandText({ program, subcommand, words }: GrantedCommand, isUnconfined: boolean, visible: Visible): string {
+function grantedCommandText({ program, subcommand, words }: GrantedCommand, isUnconfined: boolean, visible: Visible): string {
   if (words !== undefined) return `exactly \`${visible(words.map(quoted).join(" "))}\``;
   if (subcommand !== undefined) return `\`${visible(`${program} ${subcommand}`)}\` with any further arguments`;
   return `\`${visible(program)}\` with any arguments${isUnconfined ? " that name no other folder (a link there can lead to one)" : ""}`;

@@ -12,7 +12,7 @@ import { askedHosts, HOSTS, isOutside, SANDBOX } from "./hosts.ts";
 import { classOf, TRANSFER } from "./call-class.ts";
 import { isGrantableFolder, isGrantablePath, normalPath } from "./paths.ts";
 import { isPlain, sends, subcommandOf, unconfinedGrant } from "./programs.ts";
-import { COMMAND, isShell } from "./rules.ts";
+import { COMMAND, isBashCall } from "./rules.ts";
 import { readShell } from "./shell.ts";
 
 export interface GrantContext {
@@ -45,7 +45,7 @@ const MOVES: ReadonlySet<string> = new Set(["cd", "pushd", "popd", "chdir", "z"]
 export function scopeOf(call: PolicyCall, context: GrantContext): GrantScope | undefined {
   // No grant counts in another person's session.
   if (!context.isOwners) return undefined;
-  const what = isShell(call)
+  const what = isBashCall(call)
     ? (hostsOf(call, context.sandbox) ?? commandsOf(call, context.sandbox))
     : (filesOf(call) ?? destinationOf(call));
   if (what === undefined) return undefined;

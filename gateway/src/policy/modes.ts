@@ -6,7 +6,7 @@ import { MAX_DELETED } from "./deleters.ts";
 import { deletionOf } from "./deletions.ts";
 import { isJobForOwner, isToOwner } from "./own-places.ts";
 import { isOrdinaryInside } from "./paths.ts";
-import { commandText, isShell } from "./rules.ts";
+import { commandText, isBashCall } from "./rules.ts";
 
 /** A mode with what is left of its time is a matter of its session. */
 export type ModeVerdict = { readonly verdict: "allow" | "deny" } | { readonly verdict: "ask"; readonly why: string };
@@ -85,7 +85,7 @@ function running(call: PolicyCall): ModeVerdict {
   return why.length === 0 ? ALLOW : { verdict: "ask", why: why.join(" ") };
 }
 function deletingWhy(call: PolicyCall): string | undefined {
-  const command = isShell(call) ? commandText(call.args) : undefined;
+  const command = isBashCall(call) ? commandText(call.args) : undefined;
   if (typeof command !== "string" || deletionOf(command) === "few") return undefined;
   return `It may delete more than ${MAX_DELETED} files on ${placeOf(call)}: it names a folder, a pattern or more files, or runs a program that its text does not name. What a command deletes cannot be undone.`;
 }

@@ -26,17 +26,17 @@ const FLAGS: Readonly<Record<string, RegExp>> = {
 const WITH_VALUE = /^--[^=]*=|^-[A-Za-z][^-A-Za-z]/;
 const ASSIGNMENT = /^[A-Za-z_]\w*\+?=/;
 
-export const isShell = (program = ""): boolean => SHELLS.has(nameOf(program)) || program === "." || program === "source";
+export const isShellProgram = (program = ""): boolean => SHELLS.has(nameOf(program)) || program === "." || program === "source";
 
 /** The shell makes the word, or the name at its end. */
 const LEADS = /^(?:[$`]|<\(|\{\}$)/;
 const HOME = /^\$\{?(?:HOME|PWD)\}?\//;
 /** A part of a word that the shell replaces. */
-export const MADE = /[$`*?[]|\{[^\s}]*(?:,|\.\.)/;
-export function isMade(word = ""): boolean {
+export const EXPANSION = /[$`*?[]|\{[^\s}]*(?:,|\.\.)/;
+export function isExpanded(word = ""): boolean {
   const rest = word.replace(HOME, "");
   // A text with blanks is no name of a program, unless a variable begins it.
-  return rest === word && LEADS.test(word) ? true : !/^\[{1,2}$/.test(word) && MADE.test(rest) && !/\s/.test(rest);
+  return rest === word && LEADS.test(word) ? true : !/^\[{1,2}$/.test(word) && EXPANSION.test(rest) && !/\s/.test(rest);
 }
 
 /** Have an operand before the command: a time, a file, a folder. */
@@ -61,12 +61,12 @@ function beginningsOf(words: readonly string[]): readonly number[] {
 }
 const MAX_PREFIXES = 20;
 /** Whether the shell makes the program that a prefix runs: `env $X`, `nice r{m,}`. */
-export function runsMade(words: readonly string[], left = MAX_PREFIXES): boolean {
+export function runsExpanded(words: readonly string[], left = MAX_PREFIXES): boolean {
   if (!PREFIXES.has(nameOf(words[0]))) return false;
   const hasFirst = hasOperand(words);
   return beginningsOf(words).some((at, place) => {
     if (hasFirst && place === 0) return false;
-    return isMade(words[at]) || (left === 0 ? PREFIXES.has(nameOf(words[at])) : runsMade(words.slice(at), left - 1));
+    return isExpanded(words[at]) || (left === 0 ? PREFIXES.has(nameOf(words[at])) : runsExpanded(words.slice(at), left - 1));
   });
 }
 
@@ -91,7 +91,7 @@ export function runsItsInput(words: readonly string[], textsForShell: (words: re
   }
   const command = words.slice(at);
   const last = command.at(-1);
-  if (last !== undefined && (isShell(last) || runsAnother([last]) || (command.length === 1 && namesDeleter(last)))) return true;
+  if (last !== undefined && (isShellProgram(last) || runsAnother([last]) || (command.length === 1 && namesDeleter(last)))) return true;
   if (place !== undefined && textsForShell(command).some((text) => text.includes(place))) return true;
   return deletesInput(command, place);
 }

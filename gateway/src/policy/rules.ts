@@ -26,7 +26,7 @@ export const unitOf = (text: string, words?: readonly string[]): ShellUnit => ({
 /** The tool whose argument `command` is a text for a shell. */
 export const SHELL_TOOL = "Bash";
 export const COMMAND = "command";
-export const isShell = ({ target, tool }: Pick<PolicyCall, "target" | "tool">): boolean => target.kind === "node" && tool === SHELL_TOOL;
+export const isBashCall = ({ target, tool }: Pick<PolicyCall, "target" | "tool">): boolean => target.kind === "node" && tool === SHELL_TOOL;
 
 /** The text for a shell in these arguments, if they have one of their own. */
 export const commandText = (args: PolicyCall["args"]): unknown => (Object.hasOwn(args, COMMAND) ? args[COMMAND] : undefined);

@@ -14,6 +14,7 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import type { GrantChoice } from "../../ports/grants.ts";
 import type { EffectiveConfig } from "../../ports/run-context.ts";
 import { choiceText, GRANT_MS, ruleText, scopeText } from "../../policy/grant-text.ts";
+import { RULE } from "../../policy/rules.ts";
 import type { WaitingQuestion } from "../../ports/approvals.ts";
 import { fail } from "../../kernel/outcome.ts";
 import { type Result, succeed } from "../../ports/result.ts";
@@ -90,8 +91,6 @@ export const allowingRules = ({ toolApproval }: Pick<EffectiveConfig, "toolAppro
       : [],
   );
 
-/** As `gsv approval revoke` names a rule. */
-const RULE = "rule:";
 /** The id of a rule; undefined: that of a grant. */
 export const ruleNamed = (id: string): string | undefined => (id.startsWith(RULE) ? id.slice(RULE.length) : undefined);
 /** Removes the rules with this id that allow (rule GR8). The settings that were changed, in their places before. */

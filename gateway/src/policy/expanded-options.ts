@@ -1,10 +1,10 @@
 /**
- * Subcommands and options that the shell makes (rule PO13). PURE. A program of several modes deletes with some of them, and a word that is made
+ * Subcommands and options that the shell expands (rule PO13). PURE. A program of several modes deletes with some of them, and a word that is expanded
  * by the shell may be one of those: `git $X`, `find src -d{elete,}`.
  */
 import type { ReadCommand } from "./command-words.ts";
 import { GIT_VALUE, nameOf } from "./deleters.ts";
-import { MADE } from "./prefixed-programs.ts";
+import { EXPANSION } from "./prefixed-programs.ts";
 import { runsAnother } from "./wrappers.ts";
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
@@ -16,8 +16,8 @@ const OF_MODES = words(
 const OF_GIT = words("clean rm worktree stash reset checkout switch restore checkout-index read-tree sparse-checkout submodule");
 
 /** Whether a command of a program of several modes has a mode that the shell makes. */
-export function makesMode({ words, options }: ReadCommand): boolean {
-  if (!options.includes(true) && !words.some((word) => MADE.test(word))) return false;
+export function hasExpandedMode({ words, options }: ReadCommand): boolean {
+  if (!options.includes(true) && !words.some((word) => EXPANSION.test(word))) return false;
   const hasAnother = runsAnother(words);
   return words.some(
     (word, at) => (at === 0 || hasAnother) && OF_MODES.has(nameOf(word)) && isModeMade(nameOf(word), words, options, at + 1),
@@ -26,14 +26,14 @@ export function makesMode({ words, options }: ReadCommand): boolean {
 function isModeMade(name: string, given: readonly string[], options: readonly boolean[], from: number): boolean {
   if (name === "cmake") {
     const mode = given.indexOf("-E", from);
-    return options[from] === true || (mode !== -1 && (options[mode + 1] === true || MADE.test(given[mode + 1] ?? "")));
+    return options[from] === true || (mode !== -1 && (options[mode + 1] === true || EXPANSION.test(given[mode + 1] ?? "")));
   }
   let at = from;
   if (name === "git") {
     while (given[at]?.startsWith("-") === true && options[at] !== true) at += GIT_VALUE.has(given[at] ?? "") ? 2 : 1;
     const subcommand = given[at] ?? "";
-    if (options[at] === true || MADE.test(subcommand)) return true;
+    if (options[at] === true || EXPANSION.test(subcommand)) return true;
     if (!OF_GIT.has(subcommand)) return false;
   }
-  return options.slice(at).some((isMade) => isMade);
+  return options.slice(at).some((isExpanded) => isExpanded);
 }

@@ -21,7 +21,7 @@ const NAMES: ReadonlySet<string> = new Set(
   ),
 );
 /** Whether a text may set a variable whose name it does not show: the name has an expansion. */
-export function mayNameAny(text: string): boolean {
+export function maySetAnyVariable(text: string): boolean {
   if (mayCalculate(text) || /\(\([^)]{0,300}\$|\$\{!/.test(text)) return true;
   let isSetter = false;
   let isPrint = false;
@@ -41,7 +41,7 @@ const SPELT = /\$'|\\\n/;
 /** What stands before the folder is made: nothing that may skip it. */
 const BEGIN = /^(?:\s*set -[A-Za-z]+(?: pipefail)?\s*(?:;|&&|\n))?\s*/;
 /** The folder is new, below the folder for temporary files, and its name is given by the program. */
-const MADE =
+const MKTEMP_ASSIGNMENT =
   /^([A-Za-z_]\w{0,40})=("?)\$\(mktemp(?: -[dqu]{1,3}| --directory)?(?: -d)?(?: -t [\w.-]{1,60}| \/tmp\/[\w-]{1,60}\.X{3,20})?\)\2(?=\s*(?:;|&&|\n|$))/;
 /** Variables that are set before any command begins. */
 const OF_SYSTEM =
@@ -57,7 +57,7 @@ const withoutTraps = (text: string): string =>
   text.replaceAll(TRAP, (whole, code: string) => (code.split('"').length % 2 === 1 ? `{ ${code}\n}` : whole));
 
 /** The text with the values of the variables that it shows. */
-export function withKnownNames(text: string): string {
+export function withKnownVariables(text: string): string {
   if (text.length > MAX_TEXT || !(text.includes("$") || text.includes("trap"))) return text;
   if (mayCalculate(text)) return withoutTraps(text);
   return withoutTraps(withValues(withoutSetNames(withMadeFirst(text))));
@@ -98,7 +98,7 @@ function withValues(text: string): string {
   if (!text.includes("$")) return text;
   const plain = withoutQuotes(text);
   const begin = BEGIN.exec(text)?.[0] ?? "";
-  const made = MADE.exec(text.slice(begin.length));
+  const made = MKTEMP_ASSIGNMENT.exec(text.slice(begin.length));
   // `set -e` at the beginning sets no variable; printf does with -v only.
   const rest = plain.slice(withoutQuotes(begin).length).replaceAll(/\bprintf\s+(?=[\w%])/g, "echo ");
   if (SPELT.test(text) || SETTERS.test(rest)) return text;

@@ -12,7 +12,7 @@ const SETS = /(?<![\w$])([A-Za-z_]\w{0,60})\+?=/g;
 const OPTIONS_OF = /^([A-Z\d]{1,20}?)_?(?:OPTIONS|OPTS|OPTION|OPT|FLAGS)?$/;
 
 /** Whether a value that the text sets is a command that deletes many files, or options with which its program does. */
-export function setsDeletion(text: string, reading: { readonly trust: TemporaryTrust; readonly steps: ReadingSteps }): boolean {
+export function assignsDeletion(text: string, reading: { readonly trust: TemporaryTrust; readonly steps: ReadingSteps }): boolean {
   if (!text.includes("=")) return false;
   const sets = new RegExp(SETS);
   for (let found = sets.exec(text); found !== null; found = sets.exec(text)) {
