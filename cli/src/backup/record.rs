@@ -50,11 +50,11 @@ pub struct Record {
     /// The backup under way, or one that was killed: it has its name if it was checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub making: Option<Making>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<Failures>,
+    #[serde(rename = "trouble", default, skip_serializing_if = "Option::is_none")]
+    pub failures: Option<Failures>,
     /// What the gateway was not told yet, or did not answer. It survives the process that has seen it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub untold: Option<Unreported>,
+    #[serde(rename = "untold", default, skip_serializing_if = "Option::is_none")]
+    pub unreported: Option<Unreported>,
     /// Why an older backup could not be removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_removed: Option<String>,
@@ -99,14 +99,14 @@ impl Record {
 
     pub fn failed(&mut self, failure: &Failure, now: u64) {
         // A notification whose end was not told goes on, so that it does not stay open beside a new one.
-        let open = self.untold.map_or(now, |untold| untold.since);
+        let open = self.unreported.map_or(now, |unreported| unreported.since);
         let (since, count) = self
-            .trouble
+            .failures
             .as_ref()
             .map_or((open, 0), |before| (before.since, before.count));
         self.making = None;
-        self.untold = Some(Unreported { since, over: false });
-        self.trouble = Some(Failures {
+        self.unreported = Some(Unreported { since, over: false });
+        self.failures = Some(Failures {
             since,
             at: now,
             count: count.saturating_add(1),
@@ -123,16 +123,16 @@ impl Record {
 
     /// The person has done something about it.
     pub fn retry_now(&mut self) -> bool {
-        self.trouble
+        self.failures
             .as_mut()
-            .is_some_and(|trouble| std::mem::take(&mut trouble.at) > 0)
+            .is_some_and(|failures| std::mem::take(&mut failures.at) > 0)
     }
 
     pub fn succeeded(&mut self, kept: Kept) {
         self.making = None;
-        if let Some(trouble) = self.trouble.take() {
-            self.untold = Some(Unreported {
-                since: trouble.since,
+        if let Some(failures) = self.failures.take() {
+            self.unreported = Some(Unreported {
+                since: failures.since,
                 over: true,
             });
         }
@@ -142,7 +142,7 @@ impl Record {
         self.kept.drain(..over);
     }
 
-    /// Those that `keep` newer ones make expired, the oldest first.
+    /// Backups beyond the newest `keep`, the oldest first.
     pub fn expired(&self, keep: u32) -> &[Kept] {
         let keep = usize::try_from(keep).unwrap_or(usize::MAX).max(1);
         &self.kept[..self.kept.len().saturating_sub(keep)]
@@ -166,8 +166,8 @@ pub fn due_at(schedule: &Schedule, record: &Record, now: u64) -> u64 {
         .map_or(0, |killed| killed.began_at.saturating_add(AFTER_KILL_MS));
     // A clock that was set back must not hold a backup for longer than the interval.
     let bounded = |due: u64| if due > now.saturating_add(every) { now } else { due };
-    if let Some(trouble) = &record.trouble {
-        return bounded(trouble.at.saturating_add(retry_ms(trouble.count, every)).max(least));
+    if let Some(failures) = &record.failures {
+        return bounded(failures.at.saturating_add(retry_ms(failures.count, every)).max(least));
     }
     match record.last() {
         None => bounded(now.max(least)),
@@ -193,10 +193,10 @@ pub fn problems(schedule: &Schedule, record: &Record, now: u64, was_killed: bool
     if was_killed {
         let killed = killed();
         found.push((format!("The scheduled backup failed: {}", killed.message), killed.next));
-    } else if let Some(trouble) = &record.trouble {
+    } else if let Some(failures) = &record.failures {
         found.push((
-            format!("The scheduled backup failed: {}", trouble.message),
-            trouble.next.clone(),
+            format!("The scheduled backup failed: {}", failures.message),
+            failures.next.clone(),
         ));
     } else if now.saturating_sub(last) > schedule.every_ms.saturating_mul(2) {
         found.push((
@@ -297,14 +297,17 @@ mod tests {
         }
         assert_eq!(waits, [1, 5, 15, 60, 360, 360, 360]);
         assert_eq!(
-            record.trouble.as_ref().map(|trouble| (trouble.since, trouble.count)),
+            record
+                .failures
+                .as_ref()
+                .map(|failures| (failures.since, failures.count)),
             Some((NOW, 7))
         );
         assert_eq!(retry_ms(7, HOUR_MS), HOUR_MS);
         assert!(record.retry_now() && due_at(&day, &record, at) <= at);
         record.succeeded(kept(at, 1));
         assert_eq!(
-            (record.trouble.is_none(), due_at(&day, &record, at)),
+            (record.failures.is_none(), due_at(&day, &record, at)),
             (true, at + DAY_MS)
         );
     }
@@ -358,7 +361,7 @@ mod tests {
         record.failed(&failure, NOW);
         record.failed(&failure, NOW + 1);
         assert_eq!(
-            record.untold,
+            record.unreported,
             Some(Unreported {
                 since: NOW,
                 over: false
@@ -366,19 +369,19 @@ mod tests {
         );
         record.succeeded(kept(NOW + 2, 1));
         let over = Some(Unreported { since: NOW, over: true });
-        assert_eq!(record.untold, over);
+        assert_eq!(record.unreported, over);
         // A further success changes nothing about it, and the next failure is told in the notification that is still open.
         record.succeeded(kept(NOW + 3, 1));
-        assert_eq!(record.untold, over);
+        assert_eq!(record.unreported, over);
         record.failed(&failure, NOW + 4);
-        assert_eq!(record.trouble.as_ref().map(|trouble| trouble.since), Some(NOW));
+        assert_eq!(record.failures.as_ref().map(|failures| failures.since), Some(NOW));
         record.succeeded(kept(NOW + 5, 1));
-        record.untold = None;
+        record.unreported = None;
         record.succeeded(kept(NOW + 6, 1));
-        assert_eq!(record.untold, None);
+        assert_eq!(record.unreported, None);
         record.failed(&failure, NOW + 7);
         assert_eq!(
-            record.untold,
+            record.unreported,
             Some(Unreported {
                 since: NOW + 7,
                 over: false

@@ -337,8 +337,8 @@ mod tests {
         let failure = run(&layout).unwrap().unwrap().result.unwrap_err();
         assert!(failure.message.contains("does not exist"), "{failure:?}");
         assert!(!schedule.folder.exists());
-        let trouble = Record::read(&layout, &schedule).trouble.unwrap();
-        assert_eq!((trouble.count, trouble.message), (2, failure.message));
+        let failures = Record::read(&layout, &schedule).failures.unwrap();
+        assert_eq!((failures.count, failures.message), (2, failure.message));
     }
 
     #[test]
@@ -429,9 +429,9 @@ mod tests {
         assert!(record.kept.is_empty() && record.making.is_none());
         assert!(
             record
-                .trouble
+                .failures
                 .take()
-                .is_some_and(|trouble| trouble.message.contains("a kill"))
+                .is_some_and(|failures| failures.message.contains("a kill"))
         );
         fs::write(schedule.folder.join("born"), "12345").unwrap();
         record.making = making("born");
@@ -482,11 +482,15 @@ mod tests {
         });
         record.write(&layout).unwrap();
         let begun = begin(&layout).unwrap().unwrap();
-        assert!(begun.record.untold.is_some_and(|untold| !untold.over));
+        assert!(begun.record.unreported.is_some_and(|unreported| !unreported.over));
         // This attempt is killed, too.
         drop(begun);
         let stored = Record::read(&layout, &schedule);
-        assert!(stored.making.is_none() && stored.untold.is_some());
-        assert!(stored.trouble.is_some_and(|trouble| trouble.message.contains("a kill")));
+        assert!(stored.making.is_none() && stored.unreported.is_some());
+        assert!(
+            stored
+                .failures
+                .is_some_and(|failures| failures.message.contains("a kill"))
+        );
     }
 }

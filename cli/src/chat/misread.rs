@@ -135,7 +135,7 @@ fn wrong_time(time: &str, code: &str, entry: Option<&ApprovalEntry>) -> String {
             format!("After `allow {code} for` the time is missing.{all}")
         }
         "always" | "--always" if may_be(offers_rule) => {
-            format!("`always` is no answer here. In a terminal, run: `gsv approval allow {code} --always`.")
+            format!("`always` is not an answer here. In a terminal, run: `gsv approval allow {code} --always`.")
         }
         _ => {
             let (word, to) = (
@@ -235,10 +235,11 @@ pub mod tests {
                 "`always` is not an answer to this question. Answer K7Q2A with y or n, `allow K7Q2A` or",
             ),
             ("allow K7Q2A for", "`for` is not an answer to this question."),
-            ("allow K7Q2A for 1h", ""),
         ] {
-            assert!(problem(line, &once).unwrap_or_default().contains(said), "{line}");
+            assert!(problem(line, &once).unwrap().contains(said), "{line}");
         }
+        // It is an answer; the gateway says that the question does not offer it.
+        assert_eq!(problem("allow K7Q2A for 1h", &once), None);
         // Of several questions the one that the line names is meant, and `y` would answer another one.
         let mut two = asked(&["allow_1h"]);
         two.extend(asked(&["allow_always"]).into_iter().map(|mut entry| {

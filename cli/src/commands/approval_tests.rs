@@ -16,7 +16,7 @@ fn entry() -> ApprovalEntry {
         text_bytes: 17,
         text_sha256: None,
         why: "It runs a program.".to_owned(),
-        rule: "toolApproval.rules[0]".to_owned(),
+        rule: "rule:no-rm".to_owned(),
         hash: "h".to_owned(),
         choices: None,
         created_at: 0,
@@ -28,7 +28,7 @@ fn entry() -> ApprovalEntry {
 fn s13_a_question_shows_all_of_the_call_and_no_hidden_character() {
     assert_eq!(
         question(&entry(), 0).join("\n"),
-        "K7Q2A  lap__Bash on lap, for agent:main:main (30 min left)\n  It runs a program. (toolApproval.rules[0])\n  | rm -rf build\n  | ls[U+202E]"
+        "K7Q2A  lap__Bash on lap, for agent:main:main (30 min left)\n  It runs a program. (rule:no-rm)\n  | rm -rf build\n  | ls[U+202E]"
     );
     let long = ApprovalEntry {
         text_bytes: 1_000_017,

@@ -143,12 +143,10 @@ pub fn not_offered(entry: &ApprovalEntry) -> Failure {
     }
     let offered = longer(entry);
     let (message, others) = if offered.is_empty() {
-        (format!("{code}: this call can be allowed once only."), "")
+        (format!("{code}: this call can be allowed once only."), String::new())
     } else {
-        let message = format!(
-            "{code}: the question does not offer that, because such a call may do something else the next time."
-        );
-        (message, " `gsv approval show` lists what it offers.")
+        let others = format!(" `gsv approval show {code}` lists its answers.");
+        (format!("{code}: the question does not offer this answer."), others)
     };
     Failure::usage(message, format!("Allow it once: `gsv approval allow {code}`.{others}"))
 }

@@ -247,7 +247,7 @@ fn document(schedule: &Schedule, record: &Record, now: u64) -> Value {
     json!({
         "scheduled": true, "folder": schedule.folder, "everyMs": schedule.every_ms, "keep": schedule.keep,
         "withSecrets": schedule.with_secrets, "since": schedule.since, "kept": record.kept, "nextAt": due_at(schedule, record, now),
-        "failure": record.trouble, "notRemoved": record.not_removed,
+        "failure": record.failures, "notRemoved": record.not_removed,
     })
 }
 
@@ -371,15 +371,15 @@ pub fn make() -> ExitCode {
 /// A notification about failures, or that they are over. Without a token of this gateway, or before it answers, the record has what was
 /// not told.
 async fn tell_owner(layout: &Layout, record: &mut Record) {
-    let Some(untold) = record.untold else { return };
-    let problem = record.trouble.as_ref().filter(|_| !untold.over).map(|trouble| {
+    let Some(unreported) = record.unreported else { return };
+    let problem = record.failures.as_ref().filter(|_| !unreported.over).map(|failures| {
         format!(
             "The scheduled backup failed: {} {} It is tried again; `gsv backup schedule` shows when.",
-            trouble.message, trouble.next
+            failures.message, failures.next
         )
     });
     let params = BackupReportParams {
-        since: untold.since,
+        since: unreported.since,
         problem,
     };
     let report = async {
@@ -393,7 +393,7 @@ async fn tell_owner(layout: &Layout, record: &mut Record) {
         Ok::<_, Failure>(true)
     };
     if matches!(timeout(REPORT_PATIENCE, report).await, Ok(Ok(true))) {
-        record.untold = None;
+        record.unreported = None;
         // Else it is told once more.
         let _ = record.write(layout);
     }

@@ -107,7 +107,7 @@ fn check_nodes_start(report: &mut Report, layout: &Layout, settings: &SandboxSet
     }
 }
 
-/// Checks the gateway of this machine. True: none was started here.
+/// Checks the gateway of this machine. True: none runs here, and none should.
 pub async fn check_local(report: &mut Report, layout: &Layout) -> bool {
     if layout.exists() {
         match check_folders(layout) {
@@ -162,7 +162,7 @@ async fn check_listening(report: &mut Report, listening: &Listening, log: &Path)
             NAME,
             format!("nothing answers on {}", listening.listen.address),
             format!(
-                "Does this machine have the address now? The log {} says why. Another one: `gsv down`, then `gsv up --listen ADDR:PORT`.",
+                "Check that this machine still has the address (`ip addr`), and read the log {}. To listen elsewhere: `gsv down && gsv up --listen ADDR:PORT`.",
                 log.display()
             ),
         ),

@@ -117,11 +117,11 @@ test("[S16] [AU1] a flood of denials of one tool hides no denial of another tool
     const denied = { actor: "session:a", action: "tool.call", decision: "denied" } as const;
     for (let at = 0; at < 30; at++) await audit.append({ ...denied, rule: "mode:plan", target: "gsv__Remember" });
     await audit.append({ ...denied, rule: "mode:plan", target: "lap__Bash" });
-    await audit.append({ ...denied, rule: "toolApproval.rules[0]", target: "gsv__Remember" });
+    await audit.append({ ...denied, rule: "rule:no-rm", target: "gsv__Remember" });
   });
   const targets = (await list({ action: "tool.call" })).entries.map(({ target, rule }) => `${target} ${rule}`);
   expect(targets).toHaveLength(12);
-  expect(targets.slice(0, 2)).toEqual(["gsv__Remember toolApproval.rules[0]", "lap__Bash mode:plan"]);
+  expect(targets.slice(0, 2)).toEqual(["gsv__Remember rule:no-rm", "lap__Bash mode:plan"]);
 });
 
 test("[S16] each entry's hash covers the previous entry, so changes and removals are detected", async () => {

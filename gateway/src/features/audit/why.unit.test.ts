@@ -34,14 +34,14 @@ describe("[AU7] the audit's part of a story", () => {
   test("a call has the decision and the rule of its own entry", () => {
     const entries = [
       entry({ detail: "c1", rule: "grant:g1" }),
-      entry({ detail: "c2", rule: "toolApproval.rules[0]", decision: "denied" }),
+      entry({ detail: "c2", rule: "rule:no-rm", decision: "denied" }),
       entry({ detail: "other", rule: "x" }),
     ];
     assert.deepEqual(
       decided([call("c1"), call("c2"), call("c3")], entries).map(({ decision, rule }) => [decision, rule]),
       [
         ["allowed", "grant:g1"],
-        ["denied", "toolApproval.rules[0]"],
+        ["denied", "rule:no-rm"],
         [undefined, undefined],
       ],
     );

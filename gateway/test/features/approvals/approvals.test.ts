@@ -14,7 +14,7 @@ const question = (code: string, more: Partial<WaitingQuestion> = {}): WaitingQue
   name: "lap__Bash",
   target: { kind: "node", nodeId: "lap" },
   hash: "a".repeat(64),
-  rule: "toolApproval.rules[0]",
+  rule: "rule:no-rm",
   why: "It runs a program.",
   text: "rm -rf build",
   bytes: 12,

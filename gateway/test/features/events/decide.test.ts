@@ -156,7 +156,7 @@ describe("[EV7] [EV12] a question about an event", () => {
     await asked("x".repeat(1000), { text: "y".repeat(50_000) });
     const call = {
       ...{ code: "K7Q2A", callId: "ref/r1/1/0", runId: "r1", name: "lap__Bash", target: { kind: "node", nodeId: "lap" } as const },
-      ...{ hash: "a".repeat(64), rule: "toolApproval.rules[0]", why: "It runs a program.", text: "rm -rf build", bytes: 12 },
+      ...{ hash: "a".repeat(64), rule: "rule:no-rm", why: "It runs a program.", text: "rm -rf build", bytes: 12 },
       ...{ createdAt: 1, expiresAt: Date.now() + 90 * DAY },
     };
     await port().approvals({ sessionKey: KEY, agentId: "mail", revision: 1, waiting: [call], ended: [] });

@@ -8,7 +8,7 @@ import type { Answer, CallTarget, EventOf, ReplyCall } from "../event.ts";
 import { LIMITS } from "../limits.ts";
 import { isAwaiting } from "./questions.ts";
 
-const ASK = { rule: "toolApproval.rules[0]", why: "It runs a program." };
+const ASK = { rule: "rule:no-rm", why: "It runs a program." };
 const BINDING: Binding = { hash: "hash-0", argsHash: "args-0", policy: "p1" };
 const SECOND = "ref0000000/r1/1/1";
 const asked = (binding: Partial<Binding> = {}): ReplyCall => ({ ...call({ ask: ASK }), binding: { ...BINDING, ...binding } });

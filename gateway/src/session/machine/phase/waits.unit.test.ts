@@ -12,7 +12,7 @@ import type { Step } from "../reduce.ts";
 import { isAwaiting } from "./questions.ts";
 
 const HOUR = 3_600_000;
-const ASK = { rule: "toolApproval.rules[0]", why: "It runs a program." };
+const ASK = { rule: "rule:no-rm", why: "It runs a program." };
 const BINDING: Binding = { hash: "hash-0", argsHash: "args-0", policy: "p1" };
 const SECOND = "ref0000000/r1/1/1";
 type NodeTarget = Extract<CallTarget, { readonly kind: "node" }>;
