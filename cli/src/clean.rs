@@ -69,11 +69,19 @@ pub fn one_line(text: &str, width: usize) -> String {
     crate::width::cut(&line, width)
 }
 
+/// A cell of a table: one line in which nothing is hidden, so that no name looks like another one, or like several cells.
+pub fn cell(text: &str) -> String {
+    visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// One line that shows hidden characters: `clean` would remove them, here they are written as code points.
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
+    let mut before = ' ';
     for c in text.chars() {
-        if is_shown(c) {
+        let is_seen = is_shown(c) && !is_blank(c) && !(before.is_ascii() && joins(c));
+        before = c;
+        if is_seen {
             out.push(if c == '\t' { ' ' } else { c });
         } else if matches!(c, '\n' | '\r') {
             out.push(' ');
@@ -82,6 +90,33 @@ pub fn visible(text: &str) -> String {
         }
     }
     out
+}
+
+/// Letters and fillers that show nothing, or only a blank. In a text of an agent they may be meant (`U+2800` in pictures of Braille signs).
+const fn is_blank(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{115f}'
+            | '\u{1160}'
+            | '\u{17b4}'
+            | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{2800}'
+            | '\u{2d7f}'
+            | '\u{3164}'
+            | '\u{ffa0}'
+            | '\u{fffc}'
+            | '\u{16fe4}'
+            | '\u{1d159}'
+            | '\u{e0100}'..='\u{e01ef}'
+    )
+}
+
+/// Joins or changes the sign before it, in scripts and emoji. After an ASCII character it shows nothing.
+const fn joins(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }
 
 fn is_shown(c: char) -> bool {
@@ -146,7 +181,12 @@ mod tests {
     fn th19_hidden_characters_can_be_made_visible() {
         assert_eq!(visible("a\u{202e}b\u{1b}[31m"), "a[U+202E]b[U+001B][31m");
         assert_eq!(visible("tag\u{e0041}\tx\r\n"), "tag[U+E0041] x  ");
-        assert_eq!(visible("é 日本 👩‍👩‍👧"), "é 日本 👩‍👩‍👧");
+        assert_eq!(visible("é 日本 👩‍👩‍👧 ❤\u{fe0f}"), "é 日本 👩‍👩‍👧 ❤\u{fe0f}");
+        assert_eq!(
+            visible("a\u{2800}\u{3164}\u{ad}\u{1d159}\u{fe0f}b\u{200d}"),
+            "a[U+2800][U+3164][U+00AD][U+1D159]\u{fe0f}b[U+200D]"
+        );
+        assert_eq!(cell("SOUL\u{200b}.md\n \u{1b}[2Jx"), "SOUL[U+200B].md [U+001B][2Jx");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Tables: aligned columns, cut to the terminal: the last one first, then the widest. Pure: gives text, prints nothing.
 
-use crate::clean::one_line;
+use crate::clean::cell;
 use crate::width::{columns, cut, pad};
 
 const GAP: &str = "  ";
@@ -12,15 +12,24 @@ const LEAST_COLUMNS: usize = 8;
 #[derive(Debug)]
 pub struct Table<const N: usize> {
     rows: Vec<[String; N]>,
+    /// How many columns of the terminal each one keeps in a narrow terminal.
+    least: [usize; N],
 }
 
 impl<const N: usize> Table<N> {
-    /// Cells may come from anywhere: they are cleaned here.
+    /// Cells may come from anywhere: what is hidden in them is shown here.
     pub fn new(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> Self {
         let rows = std::iter::once(head.map(str::to_owned)).chain(rows);
         Self {
-            rows: rows.map(|row| row.map(|cell| one_line(&cell, usize::MAX))).collect(),
+            rows: rows.map(|row| row.map(|text| cell(&text))).collect(),
+            least: [LEAST_COLUMNS; N],
         }
+    }
+
+    /// The same table, whose column `index` keeps so many columns of a narrow terminal.
+    pub const fn keeping(mut self, index: usize, columns: usize) -> Self {
+        self.least[index] = columns;
+        self
     }
 
     /// The lines, the heading first. `width` is the terminal's in columns; without one, nothing is cut.
@@ -40,9 +49,10 @@ impl<const N: usize> Table<N> {
             let fixed = last * GAP.len() + LEAST_COLUMNS.min(widths[last]);
             for from in [1, 0] {
                 while fixed + widths.iter().take(last).sum::<usize>() > width {
-                    let columns = widths.iter_mut().take(last).skip(from);
-                    match columns.max_by_key(|wide| **wide).filter(|wide| **wide > LEAST_COLUMNS) {
-                        Some(wide) => *wide -= 1,
+                    let columns = widths.iter_mut().zip(&self.least).take(last).skip(from);
+                    let wider = columns.filter(|(wide, least)| **wide > **least);
+                    match wider.max_by_key(|(wide, _)| **wide) {
+                        Some((wide, _)) => *wide -= 1,
                         None => break,
                     }
                 }
@@ -83,15 +93,37 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_aligned_and_cells_cleaned() {
+    fn columns_are_aligned_and_nothing_in_a_cell_is_hidden() {
         assert_eq!(
             table().lines(None),
             [
                 "ID         NOTE",
                 "a          short",
-                "longer-id  a note that does not fit"
+                "longer-id  a note that does not fit[U+001B][31m"
             ]
         );
+    }
+
+    #[test]
+    fn a_column_keeps_what_it_must_in_a_narrow_terminal() {
+        let row = [
+            "123456789012 name",
+            "a long thing that is cut",
+            "another one",
+            "the end",
+        ];
+        let table = Table::new(["who", "what", "where", "why"], [row.map(str::to_owned)]);
+        let narrow = |table: &Table<4>| table.lines(Some(40))[1].clone();
+        assert!(narrow(&table.keeping(0, 12)).starts_with("123456789012 "));
+        let second = [
+            "a long thing that is cut",
+            "123456789012 name",
+            "another one",
+            "the end",
+        ];
+        let table = || Table::new(["what", "who", "where", "why"], [second.map(str::to_owned)]);
+        assert!(!narrow(&table()).contains("123456789012"));
+        assert!(narrow(&table().keeping(1, 13)).contains("123456789012"));
     }
 
     #[test]

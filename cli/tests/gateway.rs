@@ -186,7 +186,7 @@ fn au1_people_read_the_labels_of_tokens_in_the_audit_and_programs_the_ids() {
     })
     .ok();
     assert!(
-        run.stdout.contains("gsv (token first-8b1f, \"first token\")") && !run.stdout.contains("cli-"),
+        run.stdout.contains("  first-8b1f gsv \"first token\"  ") && !run.stdout.contains("cli-"),
         "{run:?}"
     );
     // A token that may not list tokens leaves the id.
@@ -196,7 +196,7 @@ fn au1_people_read_the_labels_of_tokens_in_the_audit_and_programs_the_ids() {
         connection.error(&request, 403, "auth.forbidden", "no");
     })
     .ok();
-    assert!(run.stdout.contains("gsv (token first-8b1f)"), "{run:?}");
+    assert!(run.stdout.contains("  first-8b1f gsv  "), "{run:?}");
     let run = asked(&["audit", "--json"], "audit.list", &json!({}), &result).ok();
     assert_eq!(run.json()["entries"][0]["actor"], actor);
 }

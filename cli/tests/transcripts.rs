@@ -75,19 +75,19 @@ fn p3_2_an_earlier_version_is_printed_and_nothing_is_restored() {
 }
 
 #[test]
-fn f51_times_are_in_the_zone_of_the_person_and_a_command_line_is_gsv() {
+fn f51_times_are_in_the_zone_of_the_person_and_a_writer_is_named_by_its_token() {
     let gateway = FakeGateway::new();
     let mut home = gateway.home();
     home.zone = "CET-1CEST,M3.5.0,M10.5.0/3";
     let mut log = log();
-    log["versions"][0]["by"] = json!("client:cli-0000145a00009c1f");
+    log["versions"][0]["by"] = json!("client:cli-0000145a00009c1f token:first-8b1f");
     let run = played_in(&gateway, &home, &["workspace", "log", "SOUL.md"], |connection| {
         serve(connection, "workspace.log", &json!({"path": "SOUL.md"}), &log);
     })
     .ok();
     let lines: Vec<&str> = run.stdout.lines().collect();
     assert!(lines[2].contains("2024-02-19 00:46:42 CET"), "{}", run.stdout);
-    assert!(lines[2].contains("  gsv  "), "{}", run.stdout);
+    assert!(lines[2].contains("  first-8b1f gsv  "), "{}", run.stdout);
 }
 
 #[test]

@@ -11,8 +11,13 @@ use crate::client::{Client, is_command_line};
 
 const CLIENT: &str = "client:";
 const TOKEN: &str = " token:";
-const NAME_COLUMNS: usize = 64;
+/// What a client chose as its name stays behind its kind: `client:gateway` is not the gateway. A long name pushes nothing out of sight.
+const NAME_COLUMNS: usize = 24;
+/// An actor without a token, such as a session.
+const ACTOR_COLUMNS: usize = 160;
 const ID_COLUMNS: usize = 64;
+/// Of a column of actors: the id of a token is not cut in a narrow terminal, because it says who acted.
+pub const TOKEN_COLUMNS: usize = 13;
 const LABEL_COLUMNS: usize = 32;
 
 /// The labels of tokens, by their ids.
@@ -39,29 +44,40 @@ impl Actors {
         }
     }
 
-    /// `client:cli-0000145a00009c1f token:first-8b1f` is `gsv (token first-8b1f, "first token")`. Other actors, such as a session, are as they
-    /// were. Who joins with an invitation chooses the label, and each client its name: only the id of the token says whose it is.
+    /// For a sentence: `client:cli-0000145a00009c1f token:first-8b1f` is `gsv (token first-8b1f, "first token")`. Other actors, such as a session,
+    /// stay unchanged. Who joins with an invitation chooses the label, and each client its name: only the id of the token says whose it is.
     pub fn name(&self, by: &str) -> String {
-        let (who, token) = by.split_once(TOKEN).unwrap_or((by, ""));
-        let known = self.labels.get(token);
-        let label = known.map(|label| format!(", {:?}", one_line(label, LABEL_COLUMNS)));
-        let token = one_line(token, ID_COLUMNS);
-        let token = match token.as_str() {
-            "" => String::new(),
-            id => format!(" (token {id}{})", label.unwrap_or_default()),
-        };
-        // A long name pushes nothing out of sight.
-        format!("{}{token}", one_line(plain(who), NAME_COLUMNS))
+        let (who, token) = self.parts(by);
+        match token {
+            None => who,
+            Some((id, None)) => format!("{who} (token {id})"),
+            Some((id, Some(label))) => format!("{who} (token {id}, {label})"),
+        }
     }
-}
 
-/// Without its token. What a client chose as its name stays behind its kind: `client:gateway` is not the gateway. One that calls itself as
-/// command lines do is `gsv`.
-pub fn plain(by: &str) -> &str {
-    let who = by.split_once(TOKEN).map_or(by, |(who, _)| who);
-    match who.strip_prefix(CLIENT) {
-        Some(id) if is_command_line(id) => "gsv",
-        _ => who,
+    /// For a column of a table, which is cut at its end: the id of the token is first, as in `first-8b1f gsv "first token"`.
+    pub fn cell(&self, by: &str) -> String {
+        let (who, token) = self.parts(by);
+        match token {
+            None => who,
+            Some((id, None)) => format!("{id} {who}"),
+            Some((id, Some(label))) => format!("{id} {who} {label}"),
+        }
+    }
+
+    /// The client or other actor, and its token with the label.
+    fn parts(&self, by: &str) -> (String, Option<(String, Option<String>)>) {
+        let Some((who, token)) = by.split_once(TOKEN) else {
+            return (one_line(by, ACTOR_COLUMNS), None);
+        };
+        let who = match who.strip_prefix(CLIENT) {
+            Some(id) if is_command_line(id) => "gsv",
+            _ => who,
+        };
+        let label = self.labels.get(token);
+        let label = label.map(|label| format!("{:?}", one_line(label, LABEL_COLUMNS)));
+        let id = one_line(token, ID_COLUMNS);
+        (one_line(who, NAME_COLUMNS), (!id.is_empty()).then_some((id, label)))
     }
 }
 
@@ -83,7 +99,8 @@ mod tests {
                 "gsv (token first-8b1f, \"first token\")",
             ),
             ("client:cli-0000145a00009c1f token:t9", "gsv (token t9)"),
-            ("client:cli-0000145a00009c1f", "gsv"),
+            // The name alone proves nothing.
+            ("client:cli-0000145a00009c1f", "client:cli-0000145a00009c1f"),
             ("client:web token:t9", "client:web (token t9)"),
             ("client:cli-x token:t9", "client:cli-x (token t9)"),
             ("client:gateway token:t9", "client:gateway (token t9)"),
@@ -106,7 +123,14 @@ mod tests {
             phone.starts_with("gsv (token t2, \"the") && !phone.contains('\n'),
             "{phone}"
         );
-        assert_eq!(plain("client:cli-0000145a00009c1f token:first-8b1f"), "gsv");
-        assert_eq!(plain("client:phone token:x"), "client:phone");
+        assert_eq!(
+            actors.cell("client:cli-0000145a00009c1f token:first-8b1f"),
+            "first-8b1f gsv \"first token\""
+        );
+        assert_eq!(
+            actors.cell("client:cli-0000145a00009c1f_token:first-8b1f token:t9"),
+            "t9 client:cli-0000145a00009…"
+        );
+        assert_eq!(actors.cell("session:agent:main:main"), "session:agent:main:main");
     }
 }

@@ -5,7 +5,7 @@ use gsv_protocol::types::{
     AuditDecision, AuditEntry, AuditExport, AuditListParams, AuditVerifyParams, AuditVerifyResult,
 };
 
-use super::actors::Actors;
+use super::actors::{Actors, TOKEN_COLUMNS};
 use super::context::Context;
 use super::local::Local;
 use crate::args::Audit;
@@ -43,7 +43,7 @@ pub async fn run(context: &Context, args: Audit) -> Outcome {
             [
                 entry.seq.to_string(),
                 time(entry.at),
-                actors.name(&entry.actor),
+                actors.cell(&entry.actor),
                 entry.action,
                 entry.target.unwrap_or_default(),
                 decision.to_owned(),
@@ -51,10 +51,8 @@ pub async fn run(context: &Context, args: Audit) -> Outcome {
                 entry.detail.unwrap_or_default(),
             ]
         });
-        out.table(&Table::new(
-            ["SEQ", "TIME", "WHO", "ACTION", "TARGET", "DECISION", "RULE", "DETAIL"],
-            rows,
-        ));
+        let head = ["SEQ", "TIME", "WHO", "ACTION", "TARGET", "DECISION", "RULE", "DETAIL"];
+        out.table(&Table::new(head, rows).keeping(2, TOKEN_COLUMNS));
     });
     if !intact {
         out.warn("the hash chain is broken: entries were changed or removed after they were written. Find the first one: `gsv audit --verify`");
@@ -146,13 +144,18 @@ fn tell_copies(context: &Context, exported: &AuditExport, place: &str) {
     if let Some(key) = &exported.key {
         let to = exported
             .last_seq
-            .map(|seq| format!(", to entry {seq}"))
+            .map(|seq| format!(" (entry {seq})"))
             .unwrap_or_default();
         context.out.line(&format!(
-            "It was compared with its newest daily copy, {}{to}, in {place}.",
+            "The end of its newest daily copy, {}{to}, is in the log. The copies are in {place}.",
             file_of(key)
         ));
-    } else if exported.failing_since.is_none() {
+    } else if let Some(since) = exported.failing_since {
+        context.out.line(&format!(
+            "There is no daily copy to compare it with: none could be written since {}.",
+            time(since)
+        ));
+    } else {
         context.out.line(&format!(
             "There is no daily copy yet to compare it with: the first one is written after {}, when the day (UTC) is over, to {place}.",
             time(end_of_day(now_ms()))

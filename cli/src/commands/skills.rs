@@ -8,7 +8,7 @@ use gsv_protocol::types::{
     SkillsRemoveParams, SkillsReport, SkillsShowParams, SkillsStatusParams, SkillsUpdateParams,
 };
 
-use super::actors::plain;
+use super::actors::Actors;
 use super::context::Context;
 use crate::args::{SkillApprove, SkillInstall, SkillName, SkillRemove, SkillStatus, SkillsCommand};
 use crate::ask;
@@ -135,7 +135,7 @@ async fn status(context: &Context, args: SkillStatus) -> Outcome {
 fn all_states(out: Output, report: &SkillsReport) {
     let rows = report.skills.iter().map(|skill| {
         let approved = match (&skill.approved_by, skill.approved_at) {
-            (Some(by), Some(at)) => format!("{} {}", time(at), plain(by)),
+            (Some(by), Some(at)) => format!("{} {}", time(at), Actors::default().cell(by)),
             _ => String::new(),
         };
         [
@@ -182,7 +182,10 @@ fn details(out: Output, skill: &SkillEntry, files: Option<&[String]>) {
             .map(|homepage| ("homepage", visible(homepage))),
     );
     if let (Some(by), Some(at)) = (&skill.approved_by, skill.approved_at) {
-        fields.push(("approved", format!("{} by {}", time(at), visible(plain(by)))));
+        fields.push((
+            "approved",
+            format!("{} by {}", time(at), visible(&Actors::default().name(by))),
+        ));
     }
     fields.extend(skill.sha256.clone().map(|sha256| ("sha256", sha256)));
     fields.extend(skill.approved_sha256.clone().map(|sha256| ("approved sha256", sha256)));

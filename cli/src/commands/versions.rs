@@ -9,7 +9,7 @@ use gsv_protocol::types::{
 use serde_json::json;
 use similar::TextDiff;
 
-use super::actors::plain;
+use super::actors::{Actors, TOKEN_COLUMNS};
 use super::context::Context;
 use super::workspace_file::{read_or_absent, read_whole};
 use crate::args::{WorkspaceCat, WorkspaceDiff, WorkspaceFile, WorkspaceRestore as RestoreArgs};
@@ -48,7 +48,11 @@ fn print(out: Output, log: &WorkspaceLogResult, agent: Option<&AgentId>) {
             number,
             format!("{} ({})", time(version.at), ago(version.at, now)),
             bytes(version.size_bytes),
-            version.by.as_deref().map(plain).unwrap_or_default().to_owned(),
+            version
+                .by
+                .as_deref()
+                .map(|by| Actors::default().cell(by))
+                .unwrap_or_default(),
             version.version.clone(),
         ]
     };
@@ -58,10 +62,8 @@ fn print(out: Output, log: &WorkspaceLogResult, agent: Option<&AgentId>) {
         .iter()
         .zip(1..)
         .map(|(version, number)| row(number.to_string(), version));
-    out.table(&Table::new(
-        ["#", "WRITTEN", "SIZE", "BY", "VERSION"],
-        current.chain(earlier),
-    ));
+    let head = ["#", "WRITTEN", "SIZE", "BY", "VERSION"];
+    out.table(&Table::new(head, current.chain(earlier)).keeping(3, TOKEN_COLUMNS));
     let path = one_line(&log.path, 200);
     if log.current.is_none() {
         let of = of_agent(agent);
@@ -228,7 +230,7 @@ pub async fn restore(context: &Context, args: RestoreArgs) -> Outcome {
     let by = version
         .by
         .as_deref()
-        .map(|by| format!(" by {}", one_line(plain(by), 80)));
+        .map(|by| format!(" by {}", Actors::default().name(by)));
     let then = match log.current {
         None => "the file was deleted before".to_owned(),
         Some(_) => format!("`gsv workspace log {shown}` has the version before"),

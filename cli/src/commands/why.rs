@@ -34,7 +34,8 @@ pub async fn run(context: &Context, what: Option<String>, session: Option<Sessio
     let client = context.connect().await?;
     let story = client.call::<RunWhy>(params).await?;
     let answered = story.steps.iter().flat_map(|step| &step.calls);
-    let actors = Actors::find(context, &client, answered.filter_map(|call| call.by.as_deref())).await;
+    let answered = answered.filter_map(|call| call.by.as_deref());
+    let actors = Actors::find(context, &client, answered.chain(story.origin.as_deref())).await;
     client.close().await;
     out.show(story, |story| {
         for line in lines(&story, &actors) {
@@ -48,7 +49,7 @@ fn lines(story: &RunWhyResult, actors: &Actors) -> Vec<String> {
     let origin = story
         .origin
         .as_deref()
-        .map_or_else(|| "not recorded".to_owned(), visible);
+        .map_or_else(|| "not recorded".to_owned(), |by| visible(&actors.name(by)));
     let mut lines = vec![
         format!(
             "Run {} in {}",
@@ -235,7 +236,7 @@ mod tests {
                 "usage": {"input": 1200, "output": 30, "total": 1230, "cacheRead": 5000},
                 "calls": [
                     {"callId": "x/r1/1/0", "tool": "lap__Bash", "decision": "allowed", "rule": "approval:K7Q2A", "code": "K7Q2A", "by": "client:me", "outcome": "ok", "exitCode": 2, "durationMs": 12, "handedTo": "agent:b:task:1"},
-                    {"callId": "x/r1/1/1", "tool": "lap__Write", "decision": "denied", "rule": "toolApproval.rules[0]", "outcome": "error", "reason": "policy.denied", "why": "Not run: no."},
+                    {"callId": "x/r1/1/1", "tool": "lap__Write", "decision": "denied", "rule": "rule:no-rm", "outcome": "error", "reason": "policy.denied", "why": "Not run: no."},
                     {"callId": "x/r1/1/2", "tool": "lap__Bash", "decision": "waits", "rule": "mode:ask", "code": "ACDEF"}
                 ]
             }]
@@ -243,7 +244,7 @@ mod tests {
         .unwrap();
         assert_eq!(
             lines(&story, &Actors::default()).join("\n"),
-            "Run R in agent:main:main\n  caused by  client\n  began      1970-01-01 00:00:00 UTC\n  ended      1970-01-01 00:00:09 UTC, with an error: The day's limit is used up.\n  used       1,200 tokens in, 30 out, $0.0100\n\nStep 1: anthropic/m[U+202E] answered after 2.9 s, 1,200 tokens in (5,000 more from the cache), 30 out, no known price\n  lap__Bash  x/r1/1/0\n    allowed by approval:K7Q2A; asked as K7Q2A, answered by client:me\n    ok, exit code 2, 12 ms\n    its task: `gsv why --session agent:b:task:1`\n  lap__Write  x/r1/1/1\n    denied by toolApproval.rules[0]\n    error (policy.denied)\n    | Not run: no.\n  lap__Bash  x/r1/1/2\n    waits for your word by mode:ask; asked as ACDEF\n    open"
+            "Run R in agent:main:main\n  caused by  client\n  began      1970-01-01 00:00:00 UTC\n  ended      1970-01-01 00:00:09 UTC, with an error: The day's limit is used up.\n  used       1,200 tokens in, 30 out, $0.0100\n\nStep 1: anthropic/m[U+202E] answered after 2.9 s, 1,200 tokens in (5,000 more from the cache), 30 out, no known price\n  lap__Bash  x/r1/1/0\n    allowed by approval:K7Q2A; asked as K7Q2A, answered by client:me\n    ok, exit code 2, 12 ms\n    its task: `gsv why --session agent:b:task:1`\n  lap__Write  x/r1/1/1\n    denied by rule:no-rm\n    error (policy.denied)\n    | Not run: no.\n  lap__Bash  x/r1/1/2\n    waits for your word by mode:ask; asked as ACDEF\n    open"
         );
     }
 
