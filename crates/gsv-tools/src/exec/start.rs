@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use gsv_sandbox::{Escalation, GateFiles, HostRule};
+use gsv_sandbox::{Escalation, GateFiles, HostRule, MayAsk};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, Command};
 
@@ -265,8 +265,7 @@ async fn open_gate(
         timeout_ms: spec.timeout_ms,
         sandbox: sandbox.map(|sandbox| sandbox.level.profile),
         escalation: Escalation {
-            may_leave: sandbox.is_some_and(|sandbox| sandbox.may_leave && !spec.read_only),
-            may_ask_hosts: sandbox.is_some_and(|sandbox| sandbox.may_ask_hosts() && !spec.read_only),
+            may_ask: (sandbox.filter(|_| !spec.read_only)).map_or(MayAsk::Nothing, Sandbox::may_ask),
             has_hosts: !spec.hosts.is_empty(),
         },
         limits: how.supervisor.limits(),
