@@ -290,7 +290,7 @@ fn of_others(own: &[PathBuf]) -> Vec<PathBuf> {
     }
     let homes: Vec<PathBuf> = homes_of_people()
         .into_iter()
-        .filter(|home| !own.contains(home) && home.is_dir())
+        .filter(|home| !own.contains(home))
         .collect();
     credentials_of_others(&homes)
 }
