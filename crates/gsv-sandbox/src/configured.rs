@@ -83,7 +83,7 @@ fn read(files: Vec<PathBuf>, homes: &[PathBuf], look: &Bounded) -> (Vec<Target>,
         let Some(real) = look.real(&file) else { continue };
         let Some(text) = look.text(&real) else { continue };
         let Some(found) = named(&text) else {
-            look.fail(format!("{} names more than {VALUES} paths", file.display()));
+            look.exceed(format!("{} names more than {VALUES} paths", file.display()));
             continue;
         };
         let mut beside: Vec<&Path> = [&file, &real].into_iter().filter_map(|file| file.parent()).collect();
@@ -104,7 +104,7 @@ fn read(files: Vec<PathBuf>, homes: &[PathBuf], look: &Bounded) -> (Vec<Target>,
                 }
             }
             if files.len() > own + INCLUDED {
-                look.fail(format!("{} includes more than {INCLUDED} files", file.display()));
+                look.exceed(format!("{} includes more than {INCLUDED} files", file.display()));
                 return (targets, names);
             }
         }
