@@ -6,6 +6,8 @@ use crate::profile::Profile;
 
 /// Begins the sentence about a command that was not run. The sandbox has stopped nothing then, and the command needs no way out of it.
 pub(crate) const NOT_SET_UP: &str = "[GSV: the sandbox can't be set up: ";
+/// Follows the name of the program in the sentence about a command whose program the sandbox does not start.
+pub(crate) const NO_PROGRAM: &str = " can't be started in the sandbox: ";
 
 /// Names of hosts that were not resolved.
 const UNRESOLVED: &[&str] = &[
@@ -108,7 +110,7 @@ impl From<Escalation> for Stored {
 
 /// A sentence for the model, when the end of a failed command's output looks like the sandbox.
 pub fn explain(profile: Profile, escalation: Escalation, refused: &[String], output: &str) -> Option<String> {
-    if profile == Profile::Off || output.contains(NOT_SET_UP) {
+    if profile == Profile::Off || [NOT_SET_UP, NO_PROGRAM].iter().any(|text| output.contains(text)) {
         return None;
     }
     let Escalation { may_ask, has_hosts } = escalation;
@@ -384,6 +386,8 @@ mod tests {
         assert_eq!(explain(Profile::Workspace, LEAVE, &[], "error: mismatched types"), None);
         let unmade = "[GSV: the sandbox can't be set up: bwrap: Can't mkdir parents for /x: Read-only file system. The command was not run.]";
         assert_eq!(explain(Profile::Workspace, LEAVE, &[], unmade), None);
+        let unstarted = "[GSV: /opt/zsh can't be started in the sandbox: Permission denied (os error 13). The command was not run.]";
+        assert_eq!(explain(Profile::Workspace, LEAVE, &[], unstarted), None);
         assert!(
             explain(Profile::Strict, NONE, &[], "Permission denied")
                 .is_some_and(|text| text.contains("read only the workspace"))

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::options::GATE;
+pub use self::options::{ConfineOptions, PlanUse};
 pub use self::program::confine_main;
 use crate::plan::Plan;
 use crate::profile::Tier;

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use gsv_sandbox::{HostRule, MayAsk, Profile, Tier};
 use serde::Deserialize;
 
-use super::sandbox::Sandbox;
 use super::sessions::Sessions;
 use crate::error::ToolError;
 use crate::limits;

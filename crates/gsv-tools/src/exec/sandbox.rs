@@ -10,7 +10,7 @@ use gsv_sandbox::{HostRule, Hosts, Level, MayAsk, Profile};
 pub struct Sandbox {
     /// The level that was tested on this machine.
     pub level: Level,
-    /// A program with its arguments that becomes the command which follows them after `--`.
+    /// A program with its arguments, which the words of [`gsv_sandbox::ConfineOptions`] and the command follow.
     pub wrapper: Vec<OsString>,
     /// The folders that its commands write, besides those for temporary files.
     pub roots: Vec<PathBuf>,
