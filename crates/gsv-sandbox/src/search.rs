@@ -210,7 +210,7 @@ pub(crate) fn smaller(searched: &[PathBuf]) -> &'static str {
 mod tests {
     use super::*;
     use crate::look::fake::Fake;
-    use crate::protect::protected;
+    use crate::protect::protected_with;
 
     #[test]
     fn sb5_the_limit_of_folders_is_for_all_of_the_owners_folders_together() {
@@ -219,7 +219,7 @@ mod tests {
         let other: Vec<String> = (0..20).map(|number| format!("/other/p{number}/f")).collect();
         let other: Vec<&str> = other.iter().map(String::as_str).collect();
         let disk = Fake::of(&[names, other].concat());
-        let of = |searched: &[PathBuf]| protected(searched, &[], &[], Path::new("/ws"), &disk);
+        let of = |searched: &[PathBuf]| protected_with(searched, &[], &[], Path::new("/ws"), &disk);
         assert!(of(&["/ws".into()]).is_ok());
         let problem = of(&["/ws".into(), "/other".into()]).unwrap_err();
         assert!(
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn sb5_a_folder_that_can_not_be_read_is_an_error() {
         let disk = Fake::of(&["/ws/proj/.git/config", "/ws/other/x"]).closed("/ws/proj");
-        let problem = protected(&["/ws".into()], &[], &[], Path::new("/ws"), &disk).unwrap_err();
+        let problem = protected_with(&["/ws".into()], &[], &[], Path::new("/ws"), &disk).unwrap_err();
         assert!(
             problem.contains("/ws/proj can't be read. Ask the user to give their user access (`chmod u+rX /ws/proj`)"),
             "{problem}"
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn sb5_a_folder_of_another_user_that_can_not_be_listed_is_asked_for_each_protected_name() {
         let disk = Fake::of(&["/ws/shared/.envrc", "/ws/shared/.vscode/tasks.json", "/ws/shared/file"]);
-        let found = |disk: &Fake| protected(&["/ws".into()], &[], &[], Path::new("/ws"), disk).unwrap();
+        let found = |disk: &Fake| protected_with(&["/ws".into()], &[], &[], Path::new("/ws"), disk).unwrap();
         let settings = ["/ws/shared/.envrc", "/ws/shared/.vscode"].map(PathBuf::from);
         assert_eq!(found(&disk).read_only, settings);
         let disk = disk.unlisted("/ws/shared");
@@ -272,7 +272,7 @@ mod tests {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let mut disk = Fake::of(&names);
             disk = disk.file("/ws/z/.git/config", "");
-            protected(&["/ws".into()], &[], &[], Path::new("/ws"), &disk)
+            protected_with(&["/ws".into()], &[], &[], Path::new("/ws"), &disk)
         };
         // However many folders a command makes before it.
         let found = of(4_000).unwrap();

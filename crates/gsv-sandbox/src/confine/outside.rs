@@ -86,15 +86,14 @@ impl Confinement {
         covered.extend(EMPTY.iter().map(PathBuf::from));
         covered.push("/tmp".into());
         let temp = plan.temp();
-        let (protected, elsewhere) = std::thread::scope(|scope| {
+        let (found, others) = std::thread::scope(|scope| {
             // It waits for the kernel once for each process, so it runs beside the search.
-            let elsewhere = scope.spawn(|| networks::elsewhere(&temp));
-            let protected = protected(&plan.searched(), &plan.writable, &plan.homes, workdir, &Disk);
-            (protected, elsewhere.join())
+            let others = scope.spawn(|| networks::other_namespaces(&temp));
+            let found = protected(&plan.searched(), &plan.writable, &plan.homes, workdir, &Disk);
+            (found, others.join())
         });
-        let mut protected = protected?;
-        let elsewhere = elsewhere.map_err(|_| "the sockets of other programs can't be listed".to_owned())??;
-        let met = std::mem::take(&mut protected.sockets);
+        let (protected, met) = found?;
+        let others = others.map_err(|_| "the sockets of other programs can't be listed".to_owned())??;
         // Where nothing is writable, nothing else needs protection.
         let protected = if plan.read_only {
             Mounts::default()
@@ -104,7 +103,7 @@ impl Confinement {
         Ok(Survey {
             hidden,
             protected,
-            sockets: sockets::outside(&covered, &plan.writable, met, elsewhere)?,
+            sockets: sockets::outside(&covered, &plan.writable, met, others)?,
             workdir: workdir.to_owned(),
         })
     }
