@@ -184,8 +184,8 @@ fn accept(settings: &SandboxSettings, tier: Tier, why: &str, state_dir: &Path) -
             ),
         )
     };
-    let earlier = match gsv_sandbox::Confinement::read(&file) {
-        Ok(stored) => Some(stored.tier),
+    let earlier = match gsv_sandbox::Confinement::read_tier(&file) {
+        Ok(tier) => Some(tier),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(unreadable(error)),
     };

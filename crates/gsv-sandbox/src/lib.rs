@@ -61,7 +61,7 @@ mod users;
 
 pub use caches::{DEFAULT_CACHES, prepare};
 pub use canary::{Canary, canary_main};
-pub use confine::{ConfineOptions, Confinement, PlanUse, confine_main};
+pub use confine::{ConfineOptions, Confinement, Enforcer, PlanUse, confine_main};
 pub use environment::{KEPT, environment, is_reserved};
 pub use explain::{Escalation, MayAsk, explain};
 pub use gate::GateFiles;

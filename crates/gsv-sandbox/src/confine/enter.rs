@@ -5,16 +5,15 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use super::Confinement;
 use super::exit::NotRun;
 #[cfg(not(target_os = "linux"))]
 use super::other_systems::restriction;
+use super::{Confinement, Enforcer};
 use crate::gate::{Gate, Passed};
 use crate::look::Disk;
 use crate::mounts::close_inherited;
 #[cfg(target_os = "linux")]
 use crate::plan::Plan;
-use crate::profile::Tier;
 use crate::seatbelt;
 
 impl Confinement {
@@ -26,12 +25,16 @@ impl Confinement {
     pub(super) fn enter(&self, proxy: Option<&Path>, gate: Option<&Gate>, command: &[OsString]) -> Result<u8, NotRun> {
         let workdir = std::env::current_dir().map_err(|_| "the command's folder is gone".to_owned())?;
         close_inherited()?;
-        if proxy.is_some() && !self.tier.has_hosts() {
-            return Err(format!("the tier {} can't let single hosts through", self.tier.name()).into());
+        if proxy.is_some() && !self.enforcer.tier().has_hosts() {
+            return Err(format!(
+                "the tier {} can't let single hosts through",
+                self.enforcer.tier().name()
+            )
+            .into());
         }
-        match self.tier {
-            Tier::Bubblewrap => Ok(self.enter_bubblewrap(proxy, gate, command, &workdir)?),
-            Tier::Landlock => {
+        match &self.enforcer {
+            Enforcer::Bubblewrap(program) => Ok(self.enter_bubblewrap(program, proxy, gate, command, &workdir)?),
+            Enforcer::Landlock => {
                 let restriction = restriction(&self.plan)?;
                 if is_closed(gate)? {
                     return Ok(0);
@@ -39,7 +42,7 @@ impl Confinement {
                 restriction.enforce()?;
                 Err(become_program(command, Vec::new()))
             }
-            Tier::Seatbelt => {
+            Enforcer::Seatbelt => {
                 let profile = seatbelt::profile(&self.plan, &workdir, &Disk)?;
                 if is_closed(gate)? {
                     return Ok(0);

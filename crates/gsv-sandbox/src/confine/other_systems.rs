@@ -13,6 +13,7 @@ use crate::plan::Plan;
 impl Confinement {
     pub(super) fn enter_bubblewrap(
         &self,
+        _bubblewrap: &Path,
         _proxy: Option<&Path>,
         _gate: Option<&Gate>,
         _command: &[OsString],

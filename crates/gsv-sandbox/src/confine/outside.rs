@@ -27,6 +27,7 @@ impl Confinement {
     /// Starts the command again with a new plan as long as it has not begun.
     pub(super) fn enter_bubblewrap(
         &self,
+        bubblewrap: &Path,
         proxy: Option<&Path>,
         gate: Option<&Gate>,
         command: &[OsString],
@@ -37,7 +38,7 @@ impl Confinement {
         set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| failed(error.into()))?;
         let mut left = MORE;
         loop {
-            let attempt = self.try_bubblewrap(proxy, gate, command, workdir)?;
+            let attempt = self.try_bubblewrap(bubblewrap, proxy, gate, command, workdir)?;
             match attempt.wait().map_err(failed)? {
                 End::Over(status) => return Ok(status),
                 End::Closed => {
@@ -52,14 +53,12 @@ impl Confinement {
 
     fn try_bubblewrap(
         &self,
+        bubblewrap: &Path,
         proxy: Option<&Path>,
         gate: Option<&Gate>,
         command: &[OsString],
         workdir: &Path,
     ) -> Result<Attempt, String> {
-        let Some(bubblewrap) = &self.bubblewrap else {
-            return Err("the plan does not say where bubblewrap is".into());
-        };
         let survey = self.survey(workdir)?;
         let filter = memory_file(&seccomp::bytes(&seccomp::filter(Sockets::Isolated, false)?))
             .map_err(|error| format!("the system-call filter can't be passed on: {error}"))?;
