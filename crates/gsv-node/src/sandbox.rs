@@ -184,8 +184,8 @@ fn accept(settings: &SandboxSettings, tier: Tier, why: &str, state_dir: &Path) -
             ),
         )
     };
-    let earlier = match gsv_sandbox::Confinement::read(&file) {
-        Ok(stored) => Some(stored.tier),
+    let earlier = match gsv_sandbox::Confinement::read_tier(&file) {
+        Ok(tier) => Some(tier),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(unreadable(error)),
     };
@@ -290,7 +290,7 @@ fn of_others(own: &[PathBuf]) -> Vec<PathBuf> {
     }
     let homes: Vec<PathBuf> = homes_of_people()
         .into_iter()
-        .filter(|home| !own.contains(home) && home.is_dir())
+        .filter(|home| !own.contains(home))
         .collect();
     credentials_of_others(&homes)
 }

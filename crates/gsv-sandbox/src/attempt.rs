@@ -45,7 +45,7 @@ impl Files {
     }
 
     /// For [`begin`].
-    pub(crate) fn words(&self) -> [String; 2] {
+    pub(crate) fn numbers(&self) -> [String; 2] {
         [self.sign.as_raw_fd().to_string(), self.errors.as_raw_fd().to_string()]
     }
 

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::look::{Kind, Look, Unseen};
+use crate::look::{Kind, Look, SMALL_FILE, Unseen};
 
 /// What one search may cost: about a second. A look at a path costs 1.
 const COST: usize = 500_000;
@@ -14,10 +14,21 @@ const OF_REAL: usize = 4;
 const ENTRIES: usize = 10;
 const BYTES: usize = 256;
 
+/// Why a search has failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Problem {
+    /// There is more than can be looked at. A clause.
+    Limit(String),
+    /// The user has no access to this file or folder of theirs.
+    Denied(PathBuf),
+    /// The system can't read it. A clause.
+    Unreadable(String),
+}
+
 pub(crate) struct Bounded<'a> {
     look: &'a dyn Look,
     left: Cell<usize>,
-    problem: RefCell<Option<String>>,
+    problem: RefCell<Option<Problem>>,
 }
 
 impl<'a> Bounded<'a> {
@@ -30,13 +41,18 @@ impl<'a> Bounded<'a> {
     }
 
     /// The search has failed. The first reason is kept.
-    pub(crate) fn fail(&self, problem: String) {
+    fn fail(&self, problem: Problem) {
         self.problem.borrow_mut().get_or_insert(problem);
     }
 
+    /// The search has failed, because there is too much. `limit`: a clause.
+    pub(crate) fn exceed(&self, limit: String) {
+        self.fail(Problem::Limit(limit));
+    }
+
     /// # Errors
-    /// A sentence: not everything was looked at.
-    pub(crate) fn finish<T>(&self, found: T) -> Result<T, String> {
+    /// Not everything was looked at.
+    pub(crate) fn finish<T>(&self, found: T) -> Result<T, Problem> {
         self.problem.borrow().clone().map_or(Ok(found), Err)
     }
 
@@ -44,7 +60,7 @@ impl<'a> Bounded<'a> {
     pub(crate) fn all(&self, dir: &Path, limit: usize) -> Vec<(OsString, Kind)> {
         let entries = self.list(dir, limit + 1);
         if entries.len() > limit {
-            self.fail(format!("{} has more than {limit} entries", dir.display()));
+            self.exceed(format!("{} has more than {limit} entries", dir.display()));
         }
         entries
     }
@@ -54,7 +70,7 @@ impl<'a> Bounded<'a> {
         let left = self.left.get().checked_sub(cost);
         self.left.set(left.unwrap_or(0));
         if left.is_none() {
-            self.fail(format!(
+            self.exceed(format!(
                 "there are too many folders and repositories to look at, {} among them",
                 path.display()
             ));
@@ -66,8 +82,13 @@ impl<'a> Bounded<'a> {
 impl Bounded<'_> {
     /// Nothing, and a failed search, where it can't be looked at.
     fn seen<T: Default>(&self, result: Result<T, Unseen>, path: &Path) -> T {
-        result.unwrap_or_else(|Unseen| {
-            self.fail(format!("{} can't be read, or is too long", path.display()));
+        result.unwrap_or_else(|unseen| {
+            let path = path.display();
+            self.fail(match unseen {
+                Unseen::Denied(denied) => Problem::Denied(denied),
+                Unseen::TooLong => Problem::Limit(format!("{path} is longer than {} KiB", SMALL_FILE / 1024)),
+                Unseen::Other(kind) => Problem::Unreadable(format!("{path} can't be read ({kind})")),
+            });
             T::default()
         })
     }
@@ -121,7 +142,10 @@ mod tests {
         assert_eq!(bounded.kind(Path::new("/a/b")), None);
         assert!(bounded.list(Path::new("/a"), 9).is_empty());
         let problem = bounded.finish(1).unwrap_err();
-        assert!(problem.contains("/a/b among them"), "{problem}");
+        assert!(
+            matches!(&problem, Problem::Limit(text) if text.contains("/a/b among them")),
+            "{problem:?}"
+        );
     }
 
     #[test]
@@ -131,7 +155,7 @@ mod tests {
         assert_eq!(bounded.list(Path::new("/c"), 9).len(), 1);
         assert_eq!(bounded.finish(()), Ok(()));
         bounded.list(Path::new("/a"), 9);
-        assert_eq!(bounded.finish(()), Err("/a can't be read, or is too long".into()));
+        assert_eq!(bounded.finish(()), Err(Problem::Denied("/a".into())));
     }
 
     #[test]
@@ -141,6 +165,9 @@ mod tests {
         assert_eq!(bounded.all(Path::new("/a"), 2).len(), 2);
         assert_eq!(bounded.finish(()), Ok(()));
         bounded.all(Path::new("/a"), 1);
-        assert_eq!(bounded.finish(()), Err("/a has more than 1 entries".into()));
+        assert_eq!(
+            bounded.finish(()),
+            Err(Problem::Limit("/a has more than 1 entries".into()))
+        );
     }
 }

@@ -83,7 +83,7 @@ fn read(files: Vec<PathBuf>, homes: &[PathBuf], look: &Bounded) -> (Vec<Target>,
         let Some(real) = look.real(&file) else { continue };
         let Some(text) = look.text(&real) else { continue };
         let Some(found) = named(&text) else {
-            look.fail(format!("{} names more than {VALUES} paths", file.display()));
+            look.exceed(format!("{} names more than {VALUES} paths", file.display()));
             continue;
         };
         let mut beside: Vec<&Path> = [&file, &real].into_iter().filter_map(|file| file.parent()).collect();
@@ -104,7 +104,7 @@ fn read(files: Vec<PathBuf>, homes: &[PathBuf], look: &Bounded) -> (Vec<Target>,
                 }
             }
             if files.len() > own + INCLUDED {
-                look.fail(format!("{} includes more than {INCLUDED} files", file.display()));
+                look.exceed(format!("{} includes more than {INCLUDED} files", file.display()));
                 return (targets, names);
             }
         }
@@ -234,7 +234,7 @@ fn bases_of(git: &Path, names: &[Named], files: &[PathBuf], look: &Bounded) -> V
 mod tests {
     use super::*;
     use crate::look::fake::Fake;
-    use crate::protect::protected;
+    use crate::protect::protected_with;
     use crate::search::is_run_by_others;
 
     #[test]
@@ -286,7 +286,7 @@ mod tests {
         .file("/home/u/data/git.cfg", "")
         .file("/home/u/data/x.cfg", "");
         let homes = [PathBuf::from("/home/u")];
-        let found = protected(
+        let found = protected_with(
             &["/ws".into()],
             &["/home/u/data".into()],
             &homes,
@@ -353,7 +353,7 @@ mod tests {
             .file("/ws/al/tools/top.sh", "")
             .file("/ws/al/tools/ver.sh", "")
             .file("/ws/al/tools/other.sh", "");
-        let found = protected(&["/ws".into()], &[], &[], Path::new("/ws"), &disk).unwrap();
+        let found = protected_with(&["/ws".into()], &[], &[], Path::new("/ws"), &disk).unwrap();
         for name in ["cdd", "top", "ver"] {
             let path = PathBuf::from(format!("/ws/al/tools/{name}.sh"));
             assert!(found.read_only.contains(&path), "{name}: {:?}", found.read_only);
@@ -366,7 +366,7 @@ mod tests {
         let disk = Fake::of(&["/ws/my tools/watch.sh", "/ws/my tools/x y", "/ws/other"])
             .file("/ws/.git/config", "[core]\n fsmonitor = \"'./my tools/watch.sh'\"\n")
             .file("/ws/.git/config.worktree", "[gpg]\n program = my tools/x y\n");
-        let found = protected(&["/ws".into()], &[], &[], Path::new("/ws"), &disk).unwrap();
+        let found = protected_with(&["/ws".into()], &[], &[], Path::new("/ws"), &disk).unwrap();
         for path in ["/ws/my tools/watch.sh", "/ws/my tools/x y"] {
             assert!(found.read_only.contains(&path.into()), "{:?}", found.read_only);
         }
@@ -376,7 +376,7 @@ mod tests {
     #[test]
     fn sb5_a_repository_around_the_workspace_is_read_too() {
         let below = Fake::of(&["/r/sub/a/.h/pre-push"]).file("/r/.git/config", "[core]\n hooksPath = sub/a/.h\n");
-        let part = protected(&["/r/sub".into()], &[], &[], Path::new("/r/sub"), &below).unwrap();
+        let part = protected_with(&["/r/sub".into()], &[], &[], Path::new("/r/sub"), &below).unwrap();
         assert_eq!(part.read_only, [PathBuf::from("/r/sub/a/.h")]);
     }
 }

@@ -6,6 +6,8 @@ use crate::profile::Profile;
 
 /// Begins the sentence about a command that was not run. The sandbox has stopped nothing then, and the command needs no way out of it.
 pub(crate) const NOT_SET_UP: &str = "[GSV: the sandbox can't be set up: ";
+/// Follows the name of the program in the sentence about a command whose program the sandbox does not start.
+pub(crate) const NO_PROGRAM: &str = " can't be started in the sandbox: ";
 
 /// Names of hosts that were not resolved.
 const UNRESOLVED: &[&str] = &[
@@ -50,42 +52,83 @@ const FILES: &[&str] = &[
     "eperm",
 ];
 
-/// What calls of the node may ask for, and what this one asked for. Stored with the command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Escalation {
+/// What calls of a node may ask for. Hosts can be asked for only where a command outside the sandbox can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MayAsk {
+    #[default]
+    Nothing,
     /// A command outside the sandbox.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub may_leave: bool,
-    /// Hosts for a command in the sandbox.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub may_ask_hosts: bool,
+    Off,
+    /// Also hosts for a command in the sandbox.
+    OffOrHosts,
+}
+
+/// What the call of a command may ask for, and what it asked for. Stored with the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
+pub struct Escalation {
+    pub may_ask: MayAsk,
     /// The call has asked for hosts.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub has_hosts: bool,
+}
+
+/// [`Escalation`] in `meta.json` of a command. A node of another version may read it, so the fields stay.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Stored {
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    may_leave: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    may_ask_hosts: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    has_hosts: bool,
+}
+
+impl From<Stored> for Escalation {
+    fn from(stored: Stored) -> Self {
+        let may_ask = match (stored.may_leave, stored.may_ask_hosts) {
+            (false, _) => MayAsk::Nothing,
+            (true, false) => MayAsk::Off,
+            (true, true) => MayAsk::OffOrHosts,
+        };
+        Self {
+            may_ask,
+            has_hosts: stored.has_hosts,
+        }
+    }
+}
+
+impl From<Escalation> for Stored {
+    fn from(escalation: Escalation) -> Self {
+        Self {
+            may_leave: escalation.may_ask != MayAsk::Nothing,
+            may_ask_hosts: escalation.may_ask == MayAsk::OffOrHosts,
+            has_hosts: escalation.has_hosts,
+        }
+    }
 }
 
 /// A sentence for the model, when the end of a failed command's output looks like the sandbox.
 pub fn explain(profile: Profile, escalation: Escalation, refused: &[String], output: &str) -> Option<String> {
-    if profile == Profile::Off || output.contains(NOT_SET_UP) {
+    if profile == Profile::Off || [NOT_SET_UP, NO_PROGRAM].iter().any(|text| output.contains(text)) {
         return None;
     }
-    let may_leave = escalation.may_leave;
+    let Escalation { may_ask, has_hosts } = escalation;
     if !refused.is_empty() {
-        return Some(refused_text(may_leave, refused));
+        return Some(refused_text(profile, may_ask, refused));
     }
-    let has_network = profile == Profile::WorkspaceNet || escalation.has_hosts;
+    let has_network = profile == Profile::WorkspaceNet || has_hosts;
     let output = output.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| output.contains(word));
     let advice = |setting: &str| {
-        if may_leave {
-            "if it needs that, call Bash again with `sandbox` set to `off`; the user is asked first".to_owned()
+        if may_ask == MayAsk::Nothing {
+            format!("ask the user to run it, or to change {setting} in node.toml and to start the node again")
         } else {
-            format!("ask the user to run it, or to change {setting} in node.toml")
+            FOR_ANYTHING.to_owned()
         }
     };
     let (limit, advice) = if has(UNRESOLVED) && !has_network {
-        let advice = if escalation.may_ask_hosts {
+        let advice = if may_ask == MayAsk::OffOrHosts {
             FOR_NAMES.to_owned()
         } else {
             advice("`sandbox`")
@@ -93,7 +136,7 @@ pub fn explain(profile: Profile, escalation: Escalation, refused: &[String], out
         ("has no network, so names of hosts do not resolve", advice)
     } else if !has(UNRESOLVED) && profile != Profile::WorkspaceNet && output.lines().any(has_no_server) {
         // A call that has hosts could not name this server, or the program does not use the proxy.
-        let advice = if escalation.may_ask_hosts && !escalation.has_hosts {
+        let advice = if may_ask == MayAsk::OffOrHosts && !has_hosts {
             FOR_LOCALHOST.to_owned()
         } else {
             advice("`sandbox`")
@@ -124,10 +167,12 @@ pub fn explain(profile: Profile, escalation: Escalation, refused: &[String], out
     ))
 }
 
+const FOR_ANYTHING: &str = "if it needs that, call Bash again with `sandbox` set to `off`; the user is asked first";
+
 /// What the sandbox has on localhost is what the command has started; the owner lists what it may reach besides (rule SB14).
 const FOR_LOCALHOST: &str = "start the server in the same command. For a server that runs already and speaks HTTP, ask the user to list it in `network` of node.toml (as in \"localhost:3000\") and to start the node again, then call Bash again with `sandbox` set to `workspace+net` and `hosts` set to it. For any other server, call Bash again with `sandbox` set to `off`; the user is asked first";
 
-/// How to ask for the host that a command did not find. It names no host of the output, which anybody may have written.
+/// How to ask for the host that a command did not find. It names no host of the output, which anyone may have written.
 const FOR_NAMES: &str = "if it needs a host by http or https, call Bash again with `sandbox` set to `workspace+net` and `hosts` set to its name, as in [\"example.org\"]; the program must use the proxy that HTTP_PROXY names. For anything else set `sandbox` to `off`. The user is asked first";
 
 /// A line about a connection to this machine that was not made.
@@ -149,17 +194,22 @@ fn has_whole_name(line: &str, name: &str) -> bool {
     })
 }
 
-/// What the proxy has refused, and how to ask for it.
-fn refused_text(may_leave: bool, refused: &[String]) -> String {
+/// What the proxy has refused, and how to ask for it. Without a request, commands reach listed hosts only in `workspace+net` (rule SB14).
+fn refused_text(profile: Profile, may_ask: MayAsk, refused: &[String]) -> String {
     let names = refused.join(", ");
-    let advice = if may_leave {
-        let list: Vec<String> = refused.iter().map(|host| format!("\"{host}\"")).collect();
-        format!(
-            "if it needs that, call Bash again with `sandbox` set to `workspace+net` and `hosts` set to [{}]; the user is asked first",
-            list.join(", ")
-        )
-    } else {
-        "ask the user to add what it needs to `network` in node.toml".to_owned()
+    let advice = match may_ask {
+        MayAsk::OffOrHosts => {
+            let list: Vec<String> = refused.iter().map(|host| format!("\"{host}\"")).collect();
+            format!(
+                "if it needs that, call Bash again with `sandbox` set to `workspace+net` and `hosts` set to [{}]; the user is asked first",
+                list.join(", ")
+            )
+        }
+        MayAsk::Off => FOR_ANYTHING.to_owned(),
+        MayAsk::Nothing if profile == Profile::WorkspaceNet => {
+            "ask the user to add what it needs to `network` in node.toml and to start the node again".to_owned()
+        }
+        MayAsk::Nothing => "ask the user to set `sandbox = \"workspace+net\"` in node.toml, to list what it needs in `network` of node.toml, and to start the node again".to_owned(),
     };
     format!("the sandbox of this node did not let the command reach {names}; {advice}")
 }
@@ -169,18 +219,48 @@ mod tests {
     use super::*;
 
     const NONE: Escalation = Escalation {
-        may_leave: false,
-        may_ask_hosts: false,
+        may_ask: MayAsk::Nothing,
         has_hosts: false,
     };
     const LEAVE: Escalation = Escalation {
-        may_leave: true,
+        may_ask: MayAsk::Off,
         ..NONE
     };
     const HOSTS: Escalation = Escalation {
-        may_ask_hosts: true,
-        ..LEAVE
+        may_ask: MayAsk::OffOrHosts,
+        ..NONE
     };
+
+    #[test]
+    fn sb9_what_a_call_may_ask_for_is_stored_as_in_earlier_versions() {
+        /// As in the record of a command.
+        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        struct Record {
+            #[serde(flatten)]
+            escalation: Escalation,
+        }
+
+        for (text, escalation) in [
+            ("{}", NONE),
+            (r#"{"mayLeave":true}"#, LEAVE),
+            (r#"{"mayLeave":true,"mayAskHosts":true}"#, HOSTS),
+            (
+                r#"{"mayLeave":true,"mayAskHosts":true,"hasHosts":true}"#,
+                Escalation {
+                    has_hosts: true,
+                    ..HOSTS
+                },
+            ),
+        ] {
+            assert_eq!(serde_json::from_str::<Record>(text).unwrap(), Record { escalation });
+            assert_eq!(serde_json::to_string(&Record { escalation }).unwrap(), text);
+        }
+        // No version has written that.
+        assert_eq!(
+            serde_json::from_str::<Escalation>(r#"{"mayAskHosts":true}"#).unwrap(),
+            NONE
+        );
+    }
 
     #[test]
     fn sb9_a_name_that_is_not_resolved_is_asked_for_as_a_host_where_calls_may() {
@@ -306,6 +386,8 @@ mod tests {
         assert_eq!(explain(Profile::Workspace, LEAVE, &[], "error: mismatched types"), None);
         let unmade = "[GSV: the sandbox can't be set up: bwrap: Can't mkdir parents for /x: Read-only file system. The command was not run.]";
         assert_eq!(explain(Profile::Workspace, LEAVE, &[], unmade), None);
+        let unstarted = "[GSV: /opt/zsh can't be started in the sandbox: Permission denied (os error 13). The command was not run.]";
+        assert_eq!(explain(Profile::Workspace, LEAVE, &[], unstarted), None);
         assert!(
             explain(Profile::Strict, NONE, &[], "Permission denied")
                 .is_some_and(|text| text.contains("read only the workspace"))
@@ -319,17 +401,31 @@ mod tests {
     #[test]
     fn sb9_refused_hosts_are_named_with_how_to_ask_for_them() {
         let refused = ["example.org".to_owned(), "a.org:8080".to_owned()];
-        let text = explain(Profile::Workspace, LEAVE, &refused, "response 403").unwrap();
+        let text = explain(Profile::Workspace, HOSTS, &refused, "response 403").unwrap();
         assert!(text.contains("reach example.org, a.org:8080;"), "{text}");
         assert!(
             text.contains("`hosts` set to [\"example.org\", \"a.org:8080\"]"),
             "{text}"
         );
-        let text = explain(Profile::WorkspaceNet, NONE, &refused, "").unwrap();
+        let text = explain(Profile::Workspace, LEAVE, &refused, "").unwrap();
+        assert!(text.contains("set to `off`") && !text.contains("`hosts`"), "{text}");
+        // The owner's list holds without a request only in `workspace+net`.
+        let text = explain(Profile::Workspace, NONE, &refused, "").unwrap();
         assert!(
-            text.contains("`network` in node.toml") && !text.contains("`hosts`"),
+            text.contains("`sandbox = \"workspace+net\"`")
+                && text.contains("`network` of node.toml")
+                && text.contains("start the node again")
+                && !text.contains("`hosts`"),
             "{text}"
         );
-        assert_eq!(explain(Profile::Off, LEAVE, &refused, ""), None);
+        let text = explain(Profile::WorkspaceNet, NONE, &refused, "").unwrap();
+        assert!(
+            text.contains("`network` in node.toml")
+                && text.contains("start the node again")
+                && !text.contains("`hosts`")
+                && !text.contains("`sandbox"),
+            "{text}"
+        );
+        assert_eq!(explain(Profile::Off, HOSTS, &refused, ""), None);
     }
 }

@@ -24,15 +24,6 @@ pub struct GateFiles {
     pub never: PathBuf,
 }
 
-impl GateFiles {
-    /// For [`crate::confine_main`].
-    #[must_use]
-    pub fn words(&self) -> [OsString; 4] {
-        let Self { input, output, never } = self;
-        [crate::confine::GATE.into(), input.into(), output.into(), never.into()]
-    }
-}
-
 /// What came of waiting at the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passed {

@@ -140,7 +140,7 @@ impl<'a> GitDirectories<'a> {
             level = next;
         }
         if level.iter().any(|folder| self.folders(folder).next().is_some()) {
-            self.look.fail(format!(
+            self.look.exceed(format!(
                 "{} has submodules more than {LINKED_DEPTH} levels deep",
                 git.display()
             ));

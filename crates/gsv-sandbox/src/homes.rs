@@ -98,7 +98,7 @@ fn links_below(folder: &Path, look: &Bounded) -> Vec<Target> {
 mod tests {
     use super::*;
     use crate::look::fake::Fake;
-    use crate::protect::protected;
+    use crate::protect::protected_with;
     use crate::search::is_run_by_others;
 
     fn homes() -> [PathBuf; 1] {
@@ -131,7 +131,7 @@ mod tests {
         .file("/home/u/.config/git/config", "[core]\n sshCommand = /ws/xdg.sh -v\n")
         .link("/home/u/.gitconfig", "/home/u/dot/gitconfig");
         let find = |homes: &[PathBuf]| {
-            protected(
+            protected_with(
                 &["/ws".into()],
                 &["/home/u/data".into()],
                 homes,
@@ -187,7 +187,7 @@ mod tests {
         .link("/home/u/.config/git", "/ws/cfg/git")
         .link("/home/u/.config/fish/conf.d/a.fish", "/ws/fish/a.fish")
         .link("/home/u/.config/systemd/user/x/unit", "/ws/unit");
-        let found = protected(&["/ws".into()], &[], &homes(), Path::new("/ws"), &disk).unwrap();
+        let found = protected_with(&["/ws".into()], &[], &homes(), Path::new("/ws"), &disk).unwrap();
         let paths = |names: &[&str]| -> Vec<PathBuf> { names.iter().map(PathBuf::from).collect() };
         assert_eq!(
             found.read_only,
@@ -200,11 +200,11 @@ mod tests {
         assert!(!runs("/ws/src/main.rs") && !runs("/ws/new"));
         // The owner has given a folder with the files themselves.
         let searched = ["/ws", "/home/u/.config"].map(PathBuf::from);
-        let found = protected(&searched, &[], &homes(), Path::new("/ws"), &disk).unwrap();
+        let found = protected_with(&searched, &[], &homes(), Path::new("/ws"), &disk).unwrap();
         assert!(found.read_only.contains(&"/home/u/.config/fish".into()));
         // A workspace that lies in another folder of the owner is content, too.
         let searched = ["/ws/nvim", "/ws"].map(PathBuf::from);
-        let found = protected(&searched, &searched, &homes(), Path::new("/ws/nvim"), &disk).unwrap();
+        let found = protected_with(&searched, &[], &homes(), Path::new("/ws/nvim"), &disk).unwrap();
         assert!(!found.read_only.contains(&"/ws/nvim".into()));
     }
 }

@@ -61,9 +61,9 @@ mod users;
 
 pub use caches::{DEFAULT_CACHES, prepare};
 pub use canary::{Canary, canary_main};
-pub use confine::{Confinement, confine_main};
+pub use confine::{ConfineOptions, Confinement, Enforcer, PlanUse, confine_main};
 pub use environment::{KEPT, environment, is_reserved};
-pub use explain::{Escalation, explain};
+pub use explain::{Escalation, MayAsk, explain};
 pub use gate::GateFiles;
 pub use hidden::credentials_of_others;
 pub use hosts::{Destination, Host, HostRule, Hosts, Reach};

@@ -15,9 +15,15 @@ pub enum Kind {
     Other,
 }
 
-/// This process could not look at a path, although its user owns what keeps it out. A command of the same user may have caused that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unseen;
+/// Why this process could not look at a path. A command of the same user may have caused that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unseen {
+    /// This file or folder of the user keeps the user out.
+    Denied(PathBuf),
+    /// A file is longer than [`SMALL_FILE`].
+    TooLong,
+    Other(io::ErrorKind),
+}
 
 /// Facts about the file system. What belongs to another user and can't be looked at does not exist for a command either.
 pub trait Look {
@@ -114,7 +120,7 @@ impl Look for Disk {
     fn try_list(&self, dir: &Path, limit: usize) -> Result<Vec<(OsString, Kind)>, Unseen> {
         let mut entries = Vec::new();
         for entry in found(dir, std::fs::read_dir(dir))?.into_iter().flatten().take(limit) {
-            let entry = entry.map_err(|_| Unseen)?;
+            let entry = entry.map_err(|error| Unseen::Other(error.kind()))?;
             // It may have gone meanwhile.
             if let Some(kind) = found(&entry.path(), entry.file_type())? {
                 entries.push((entry.file_name(), kind_of(kind)));
@@ -131,9 +137,10 @@ impl Look for Disk {
             return Ok(None);
         };
         let mut text = Vec::new();
-        file.take(SMALL_FILE + 1).read_to_end(&mut text).map_err(|_| Unseen)?;
+        let read = file.take(SMALL_FILE + 1).read_to_end(&mut text);
+        read.map_err(|error| Unseen::Other(error.kind()))?;
         if text.len() as u64 > SMALL_FILE {
-            return Err(Unseen);
+            return Err(Unseen::TooLong);
         }
         Ok(Some(text))
     }
@@ -154,18 +161,21 @@ fn found<T>(path: &Path, result: io::Result<T>) -> Result<Option<T>, Unseen> {
         Ok(found) => return Ok(Some(found)),
         Err(error) => error,
     };
-    let is_nothing = match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidInput => true,
-        io::ErrorKind::PermissionDenied => !is_own(path),
-        _ => matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENAMETOOLONG)),
-    };
-    if is_nothing { Ok(None) } else { Err(Unseen) }
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidInput => Ok(None),
+        io::ErrorKind::PermissionDenied => own(path).map_or(Ok(None), |own| Err(Unseen::Denied(own))),
+        _ if matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENAMETOOLONG)) => Ok(None),
+        other => Err(Unseen::Other(other)),
+    }
 }
 
-/// Whether the first of the path and the folders above it that can be looked at is this user's.
-fn is_own(path: &Path) -> bool {
-    let first = path.ancestors().find_map(|path| path.symlink_metadata().ok());
-    first.is_some_and(|found| found.uid() == rustix::process::geteuid().as_raw())
+/// The first of the path and the folders above it that can be looked at, where it is this user's.
+fn own(path: &Path) -> Option<PathBuf> {
+    let mut above = path
+        .ancestors()
+        .filter_map(|path| Some((path, path.symlink_metadata().ok()?)));
+    let (first, found) = above.next()?;
+    (found.uid() == rustix::process::geteuid().as_raw()).then(|| first.to_owned())
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -201,18 +211,35 @@ mod tests {
         std::fs::write(folder.join(".envrc"), "").unwrap();
         let set_mode = |mode| std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(mode)).unwrap();
         set_mode(0o311);
+        let denied = Err(Unseen::Denied(folder.clone()));
         let look = || {
             let listed = Disk.try_list(&folder, 9).map(|entries| entries.len());
             let kind = Disk.kind(&folder.join(".envrc"));
             (listed, kind, Disk.is_listed(&folder), Disk.is_listed(&empty))
         };
         // It is the user's, who can be told to open it.
-        assert_eq!(without_privileges(look), (Err(Unseen), Some(Kind::File), false, true));
+        assert_eq!(without_privileges(look), (denied, Some(Kind::File), false, true));
         if rustix::process::geteuid().is_root() {
             std::os::unix::fs::chown(&folder, Some(65_534), Some(65_534)).unwrap();
             assert_eq!(without_privileges(look), (Ok(0), Some(Kind::File), false, true));
         }
         set_mode(0o711);
+    }
+
+    #[test]
+    fn sb5_what_keeps_a_path_from_the_search_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("folder");
+        std::fs::create_dir(&folder).unwrap();
+        let set_mode = |mode| std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(mode)).unwrap();
+        set_mode(0o600);
+        let denied = || Disk.try_kind(&folder.join(".git/config"));
+        assert_eq!(without_privileges(denied), Err(Unseen::Denied(folder.clone())));
+        set_mode(0o700);
+        let long = folder.join("long");
+        let size = usize::try_from(SMALL_FILE).unwrap() + 1;
+        std::fs::write(&long, vec![b' '; size]).unwrap();
+        assert_eq!(Disk.try_text(&long), Err(Unseen::TooLong));
     }
 }
 
@@ -303,7 +330,7 @@ pub(crate) mod fake {
 
         fn try_list(&self, dir: &Path, limit: usize) -> Result<Vec<(OsString, Kind)>, Unseen> {
             if self.closed.iter().any(|closed| dir.starts_with(closed)) {
-                return Err(Unseen);
+                return Err(Unseen::Denied(dir.to_owned()));
             }
             if self.unlisted.iter().any(|unlisted| dir == unlisted) {
                 return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! The sockets of programs with a network of their own, such as containers and services: the kernel lists the sockets of each network apart.
+//! The sockets of programs in other network namespaces, such as containers and services: the kernel lists the sockets of each namespace apart.
 //! A process that can't be looked at is left out.
 
 use std::collections::BTreeSet;
@@ -11,14 +11,14 @@ use crate::look::{Disk, Look as _};
 use crate::mount_table::{Mount, mounts, shown};
 use crate::relative::{Listed, listed};
 
-/// Of a process: the sockets of its network.
+/// Of a process: the sockets of its network namespace.
 const LISTING: &str = "net/unix";
-/// Networks on one machine, at most.
-const NETWORKS: usize = 1_000;
+/// Network namespaces that are looked at, at most.
+const NAMESPACES: usize = 1_000;
 
-/// The sockets in other networks.
+/// The sockets in other network namespaces.
 #[derive(Debug, Default)]
-pub(crate) struct Elsewhere {
+pub(crate) struct OtherNamespaces {
     /// Of other programs, at absolute paths of this process.
     pub(crate) paths: Vec<PathBuf>,
     /// Of other programs, bound by relative paths.
@@ -32,25 +32,29 @@ pub(crate) struct Elsewhere {
 /// `temp`: the folder that commands in this sandbox have as `/tmp`.
 ///
 /// # Errors
-/// A sentence: there are too many networks.
-pub(crate) fn elsewhere(temp: &Path) -> Result<Elsewhere, String> {
+/// A sentence: there are too many namespaces.
+pub(crate) fn other_namespaces(temp: &Path) -> Result<OtherNamespaces, String> {
+    at_most(NAMESPACES, temp)
+}
+
+fn at_most(limit: usize, temp: &Path) -> Result<OtherNamespaces, String> {
     let this = Path::new("/proc/self");
-    let mut known: BTreeSet<Network> = network_of(this).into_iter().chain(listing_of(this)).collect();
-    let mut found = Elsewhere::default();
-    let threads = threads_of_kernel();
+    let mut known: BTreeSet<NetworkNamespace> = namespace_of(this).into_iter().chain(listing_of(this)).collect();
+    let mut found = OtherNamespaces::default();
+    let threads = kernel_threads();
     for pid in pids().filter(|pid| !threads.contains(pid)) {
         let process = PathBuf::from(format!("/proc/{pid}"));
-        let Some(network) = network_of(&process).filter(|network| !known.contains(network)) else {
+        let Some(namespace) = namespace_of(&process).filter(|namespace| !known.contains(namespace)) else {
             continue;
         };
-        // It may have ended meanwhile; another process of the network may be there.
+        // It may have ended meanwhile; another process of the namespace may be there.
         let Ok(listing) = read(process.join(LISTING)) else {
             continue;
         };
-        known.insert(network);
-        if known.len() > NETWORKS {
+        known.insert(namespace);
+        if known.len() > limit {
             return Err(format!(
-                "programs have more than {NETWORKS} networks, so their sockets can't all be masked; end what is not needed"
+                "more than {limit} network namespaces are in use, so the sockets in them can't all be masked; stop containers or services that are not needed"
             ));
         }
         let (absolute, relative): (Vec<_>, Vec<_>) =
@@ -77,9 +81,9 @@ fn pids() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// What tells networks apart.
+/// What tells network namespaces apart.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Network {
+enum NetworkNamespace {
     /// The link `ns/net`.
     Link(PathBuf),
     /// The inode of the list of its sockets.
@@ -87,27 +91,27 @@ enum Network {
 }
 
 /// The system shows the link of other users' processes to root alone, and the list to all, but the list takes it three times as long.
-fn network_of(process: &Path) -> Option<Network> {
+fn namespace_of(process: &Path) -> Option<NetworkNamespace> {
     match read_link(process.join("ns/net")) {
-        Ok(link) => Some(Network::Link(link)),
+        Ok(link) => Some(NetworkNamespace::Link(link)),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => listing_of(process),
         Err(_) => None,
     }
 }
 
-fn listing_of(process: &Path) -> Option<Network> {
+fn listing_of(process: &Path) -> Option<NetworkNamespace> {
     let found = metadata(process.join(LISTING)).ok()?;
-    Some(Network::Listing(found.ino()))
+    Some(NetworkNamespace::Listing(found.ino()))
 }
 
-/// They are many and have the network of the system. Empty where the system has no list of them.
-fn threads_of_kernel() -> BTreeSet<u32> {
-    const IS_THREAD_OF_KERNEL: u64 = 0x20_0000;
+/// They are many and are in the network namespace of the system. Empty where the system has no list of them.
+fn kernel_threads() -> BTreeSet<u32> {
+    const PF_KTHREAD: u64 = 0x20_0000;
     let flags = read_to_string("/proc/2/stat").ok().and_then(|stat| {
         let (_, fields) = stat.rsplit_once(") ")?;
         fields.split(' ').nth(6)?.parse::<u64>().ok()
     });
-    if flags.is_none_or(|flags| flags & IS_THREAD_OF_KERNEL == 0) {
+    if flags.is_none_or(|flags| flags & PF_KTHREAD == 0) {
         return BTreeSet::new();
     }
     let list = read_to_string("/proc/2/task/2/children").unwrap_or_default();
@@ -148,7 +152,7 @@ mod tests {
     use super::*;
     use crate::sockets::outside;
 
-    /// A program in a network of its own that listens at a path. `None`: this machine does not allow that.
+    /// A program in a network namespace of its own that listens at a path. `None`: this machine does not allow that.
     fn listens(mounts: &str, path: &Path) -> Option<Child> {
         let code = format!(
             "import socket, sys; s = socket.socket(socket.AF_UNIX); s.bind('{}'); s.listen(); print('up', flush=True); sys.stdin.read()",
@@ -180,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn sb4_a_socket_of_a_program_in_another_network_is_found() {
+    fn sb4_a_socket_of_a_program_in_another_network_namespace_is_found() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("volume")).unwrap();
@@ -188,9 +192,15 @@ mod tests {
             return;
         };
         assert!(
-            outside(&[], &[], vec![], elsewhere(&root).unwrap())
+            outside(&[], &[], vec![], other_namespaces(&root).unwrap())
                 .unwrap()
                 .contains(&root.join("s"))
+        );
+        // Without a look at all namespaces, no command runs.
+        let problem = at_most(1, &root).unwrap_err();
+        assert!(
+            problem.starts_with("more than 1 network namespaces are in use") && problem.contains("stop containers"),
+            "{problem}"
         );
         end(program);
         // A container has the folder at another path.
@@ -202,7 +212,7 @@ mod tests {
             view.display()
         );
         let program = listens(&mount, &view.join("s")).unwrap();
-        let found = outside(&[], &[], vec![], elsewhere(&root).unwrap()).unwrap();
+        let found = outside(&[], &[], vec![], other_namespaces(&root).unwrap()).unwrap();
         assert!(found.contains(&root.join("volume/s")), "{found:?}");
         end(program);
     }
@@ -219,7 +229,7 @@ mod tests {
         let Some(program) = listens(&mount, &socket) else {
             return;
         };
-        let found = |temp: &str| elsewhere(&root.join(temp)).unwrap();
+        let found = |temp: &str| other_namespaces(&root.join(temp)).unwrap();
         assert!(found("tmp").own.contains(&socket) && !found("tmp").paths.contains(&socket));
         assert!(found("other").paths.contains(&socket));
         end(program);
@@ -229,7 +239,7 @@ mod tests {
         let program = listens(&mount, Path::new("s")).unwrap();
         let met = || vec![socket.clone()];
         assert!(
-            outside(&[], &[], met(), Elsewhere::default())
+            outside(&[], &[], met(), OtherNamespaces::default())
                 .unwrap()
                 .contains(&socket)
         );

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::canary::{Canary, CanaryResults, CanaryTargets};
-use crate::confine::Confinement;
+use crate::confine::{Confinement, Enforcer};
 use crate::environment::environment;
 use crate::look::{Disk, Look as _};
 use crate::plan::{Plan, Request};
@@ -104,23 +104,20 @@ pub fn probe(request: &Request, plan: &Plan, program: &Program, tiers: &[Tier], 
         confinement: None,
     };
     for tier in tiers {
-        let mut confinement = Confinement {
-            tier: *tier,
-            plan: plan.clone(),
-            bubblewrap: None,
-        };
-        let tried = find(*tier, plan, search).and_then(|bubblewrap| {
-            confinement.bubblewrap = bubblewrap;
-            run_canaries(request, &confinement, program)
+        let tried = find(*tier, plan, search).and_then(|enforcer| {
+            let plan = plan.clone();
+            let confinement = Confinement { enforcer, plan };
+            let results = run_canaries(request, &confinement, program)?;
+            Ok((judge(*tier, &results), confinement))
         });
-        let finding = match tried {
-            Ok(results) => judge(*tier, &results),
-            Err(why) => Finding::Fails { why },
+        let (finding, confinement) = match tried {
+            Ok((finding @ Finding::Holds { .. }, confinement)) => (finding, Some(confinement)),
+            Ok((finding, _)) => (finding, None),
+            Err(why) => (Finding::Fails { why }, None),
         };
-        let holds = matches!(finding, Finding::Holds { .. });
         report.findings.push((*tier, finding));
-        if holds {
-            report.confinement = Some(confinement);
+        if confinement.is_some() {
+            report.confinement = confinement;
             break;
         }
     }
@@ -163,8 +160,8 @@ fn judge(tier: Tier, results: &CanaryResults) -> Finding {
     }
 }
 
-/// Whether the machine has what the tier needs, and where `bwrap` is.
-fn find(tier: Tier, plan: &Plan, search: &[PathBuf]) -> Result<Option<PathBuf>, String> {
+/// What the machine has for the tier.
+fn find(tier: Tier, plan: &Plan, search: &[PathBuf]) -> Result<Enforcer, String> {
     if plan.profile == Profile::WorkspaceNet && !tier.has_hosts() {
         return Err("it can't let commands reach single hosts".into());
     }
@@ -177,12 +174,12 @@ fn find(tier: Tier, plan: &Plan, search: &[PathBuf]) -> Result<Option<PathBuf>, 
                 .filter_map(|path| path.canonicalize().ok());
             let found = found.into_iter().find(|path| path.is_file() && is_safe(path));
             found
-                .map(Some)
+                .map(Enforcer::Bubblewrap)
                 .ok_or_else(|| "the program `bwrap` is not installed".into())
         }
         #[cfg(target_os = "linux")]
-        Tier::Landlock => crate::landlock::level().map(|_| None),
-        Tier::Seatbelt if Path::new(crate::seatbelt::PROGRAM).exists() => Ok(None),
+        Tier::Landlock => crate::landlock::level().map(|_| Enforcer::Landlock),
+        Tier::Seatbelt if Path::new(crate::seatbelt::PROGRAM).exists() => Ok(Enforcer::Seatbelt),
         _ => Err("this system does not have it".into()),
     }
 }

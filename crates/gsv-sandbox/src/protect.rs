@@ -20,17 +20,11 @@ pub(crate) struct Protected {
     pub(crate) read_only: Vec<PathBuf>,
     /// Missing folders that are mounted empty.
     pub(crate) missing: Vec<PathBuf>,
-    /// Sockets that the search has met.
-    #[cfg_attr(
-        not(target_os = "linux"),
-        allow(dead_code, reason = "only bubblewrap masks sockets one by one")
-    )]
-    pub(crate) sockets: Vec<PathBuf>,
 }
 
-/// The protected paths that exist, in the folders of the owner, in folders up to two levels below them, and on the way to `workdir`.
-/// `searched`: the workspace, then the other folders of the owner that commands may write. `writable`: where commands may write, besides
-/// these.
+/// The protected paths that exist, in the folders of the owner, in folders up to two levels below them, and on the way to `workdir`; and the
+/// sockets that the search has met. `searched`: the workspace, then the other folders of the owner that commands may write. `writable`: all
+/// folders that commands may write, each of `searched` among them, or a folder around it.
 ///
 /// # Errors
 /// A sentence: there is more than can be looked at, so not all would be protected.
@@ -40,10 +34,10 @@ pub(crate) fn protected(
     homes: &[PathBuf],
     workdir: &Path,
     look: &dyn Look,
-) -> Result<Protected, String> {
+) -> Result<(Protected, Vec<PathBuf>), String> {
     let look = &Bounded::new(look);
     // The outermost ones: the folders between two of them must stay in their places, too.
-    let roots = without_inner(searched.iter().chain(writable).cloned().collect());
+    let roots = without_inner(writable.to_vec());
     let mut found = Protected::default();
     let search = Search::new(searched, workdir, look);
     for folder in &search.projects {
@@ -66,11 +60,13 @@ pub(crate) fn protected(
         found.git_directory(&roots, directory, *has_hooks, look);
     }
     found.configured(&roots, &search.targets(searched, homes, look), look);
+    // Also a folder of the owner that lies in another one.
     let given = [searched, writable].concat();
     found.configured(&roots, &targets_of_homes(&given, homes, look), look);
     found.tidy();
-    found.sockets = search.sockets.into_iter().collect();
-    look.finish(found).map_err(|problem| too_much(searched, &problem))
+    let sockets = search.sockets.into_iter().collect();
+    look.finish((found, sockets))
+        .map_err(|problem| too_much(searched, &problem))
 }
 
 impl Protected {
@@ -148,6 +144,19 @@ fn is_below(roots: &[PathBuf], path: &Path) -> bool {
     roots.iter().any(|root| path.starts_with(root) && path != root)
 }
 
+/// What is protected where commands may write `searched` and `others`.
+#[cfg(test)]
+pub(crate) fn protected_with(
+    searched: &[PathBuf],
+    others: &[PathBuf],
+    homes: &[PathBuf],
+    workdir: &Path,
+    look: &dyn Look,
+) -> Result<Protected, String> {
+    let writable = without_inner([searched, others].concat());
+    protected(searched, &writable, homes, workdir, look).map(|(found, _)| found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,7 +181,7 @@ mod tests {
             "/ws/.git/modules/libs/foo/modules/bar/HEAD",
         ])
         .link("/ws/.bashrc", "/etc/bashrc");
-        let found = protected(&["/ws".into()], &[], &[], Path::new("/ws/a/b/c/d/src"), &disk).unwrap();
+        let found = protected_with(&["/ws".into()], &[], &[], Path::new("/ws/a/b/c/d/src"), &disk).unwrap();
         let mut names: Vec<String> = found.read_only.iter().map(|path| path.display().to_string()).collect();
         names.sort();
         assert_eq!(
@@ -224,7 +233,7 @@ mod tests {
             "/ws/.claude/plugins/.git/config",
         ])
         .file("/ws/sep/.git", "gitdir: /data/meta");
-        let found = protected(&["/ws".into()], &["/data".into()], &[], Path::new("/ws"), &disk).unwrap();
+        let found = protected_with(&["/ws".into()], &["/data".into()], &[], Path::new("/ws"), &disk).unwrap();
         let paths = |names: &[&str]| -> Vec<PathBuf> { names.iter().map(PathBuf::from).collect() };
         assert_eq!(
             found.read_only,
@@ -271,7 +280,8 @@ mod tests {
         .file("/up/.git/config", "[core]\n hooksPath = in/hk\n");
         // One of them lies in the workspace.
         let searched = ["/ws", "/other", "/up/in", "/ws/deep/a"].map(PathBuf::from);
-        let find = |workdir: &str| protected(&searched, &["/cache".into()], &[], Path::new(workdir), &disk).unwrap();
+        let find =
+            |workdir: &str| protected_with(&searched, &["/cache".into()], &[], Path::new(workdir), &disk).unwrap();
         let found = find("/other/a/b/c");
         let paths = |names: &[&str]| -> Vec<PathBuf> { names.iter().map(PathBuf::from).collect() };
         assert_eq!(
@@ -299,7 +309,7 @@ mod tests {
     fn sb5_a_workspace_in_a_folder_of_the_owner_stays_in_its_place() {
         let disk = Fake::of(&["/r/ws/.git/hooks/pre-commit"]);
         let searched = ["/r/ws", "/r"].map(PathBuf::from);
-        let found = protected(&searched, &["/r".into()], &[], Path::new("/r/ws"), &disk).unwrap();
+        let found = protected_with(&searched, &[], &[], Path::new("/r/ws"), &disk).unwrap();
         assert_eq!(found.pinned, ["/r/ws", "/r/ws/.git"].map(PathBuf::from));
     }
 
@@ -324,7 +334,7 @@ mod tests {
         .link("/ws/lib/.git/hooks/post-commit", "/etc/hook")
         .link("/ws/.envrc", "/ws/scripts/rc")
         .link("/ws/.vscode", "/ws");
-        let found = protected(&["/ws".into()], &[], &[], Path::new("/ws"), &disk).unwrap();
+        let found = protected_with(&["/ws".into()], &[], &[], Path::new("/ws"), &disk).unwrap();
         for path in [
             "githooks",
             "scripts/pc",
@@ -350,7 +360,7 @@ mod tests {
         // A folder that a hook's link leads to is run by no one.
         let folder =
             Fake::of(&["/ws/.git/hooks/", "/ws/.git/config", "/ws/src/a.rs"]).link("/ws/.git/hooks/lib", "/ws/src");
-        let found = protected(&["/ws".into()], &[], &[], Path::new("/ws"), &folder).unwrap();
+        let found = protected_with(&["/ws".into()], &[], &[], Path::new("/ws"), &folder).unwrap();
         assert!(!found.read_only.contains(&PathBuf::from("/ws/src")));
         assert!(runs("/ws/githooks/new") && runs("/ws/scripts/pc") && runs("/ws/scripts/rc"));
         assert!(!runs("/ws/scripts/other"));

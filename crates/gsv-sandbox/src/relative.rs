@@ -11,7 +11,7 @@ pub(crate) struct Listed {
     pub(crate) inode: u64,
     /// Whether a program could connect or send to it. A connection has the name of the socket that it came to.
     pub(crate) is_open: bool,
-    /// In the network of another program, which may have other folders than this process.
+    /// In another network namespace, whose programs may have other folders than this process.
     pub(crate) is_elsewhere: bool,
 }
 

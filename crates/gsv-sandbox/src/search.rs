@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::bounded::Bounded;
+use crate::bounded::{Bounded, Problem};
 use crate::configured::{Target, linked, linked_hooks, targets};
 use crate::git::GitDirectories;
 use crate::homes::targets_of_homes;
@@ -113,7 +113,7 @@ fn projects(searched: &[PathBuf], workdir: &Path, look: &Bounded, sockets: &mut 
                 let inner = inner.filter(|(name, kind)| *kind == Kind::Dir && is_searched(name));
                 next.extend(inner.map(|(name, _)| folder.join(name)));
                 if folders.len() + next.len() > FOLDERS {
-                    look.fail(too_many(searched));
+                    look.exceed(too_many(searched));
                     return folders;
                 }
             }
@@ -161,13 +161,33 @@ pub fn is_run_by_others(searched: &[PathBuf], path: &Path, homes: &[PathBuf], lo
     look.finish(is_one).map_err(|problem| too_much(searched, &problem))
 }
 
-/// Why the search has failed. `problem`: a clause.
-pub(crate) fn too_much(searched: &[PathBuf], problem: &str) -> String {
+/// Why the search has failed, and what the user can do.
+pub(crate) fn too_much(searched: &[PathBuf], problem: &Problem) -> String {
+    let (why, advice) = match problem {
+        Problem::Limit(why) => (
+            why.clone(),
+            format!("remove what is not needed there, or to {}", smaller(searched)),
+        ),
+        Problem::Denied(path) => (
+            format!("{} can't be read", path.display()),
+            format!("give their user access (`chmod u+rX {}`), or to remove it", word(path)),
+        ),
+        Problem::Unreadable(why) => (why.clone(), "repair or to remove it".to_owned()),
+    };
     format!(
-        "hooks and settings in {} can't all be protected, because {problem}. Ask the user to remove what is not needed there, or to {}",
-        folder_names(searched),
-        smaller(searched)
+        "hooks and settings in {} can't all be protected, because {why}. Ask the user to {advice}",
+        folder_names(searched)
     )
+}
+
+/// The path as one word of a shell. A command may have chosen its name, and the user may paste it.
+fn word(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |char: char| char.is_alphanumeric() || "/._-+,@".contains(char);
+    if text.chars().all(is_plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// The folders of the owner, for a sentence.
@@ -190,7 +210,7 @@ pub(crate) fn smaller(searched: &[PathBuf]) -> &'static str {
 mod tests {
     use super::*;
     use crate::look::fake::Fake;
-    use crate::protect::protected;
+    use crate::protect::protected_with;
 
     #[test]
     fn sb5_the_limit_of_folders_is_for_all_of_the_owners_folders_together() {
@@ -199,7 +219,7 @@ mod tests {
         let other: Vec<String> = (0..20).map(|number| format!("/other/p{number}/f")).collect();
         let other: Vec<&str> = other.iter().map(String::as_str).collect();
         let disk = Fake::of(&[names, other].concat());
-        let of = |searched: &[PathBuf]| protected(searched, &[], &[], Path::new("/ws"), &disk);
+        let of = |searched: &[PathBuf]| protected_with(searched, &[], &[], Path::new("/ws"), &disk);
         assert!(of(&["/ws".into()]).is_ok());
         let problem = of(&["/ws".into(), "/other".into()]).unwrap_err();
         assert!(
@@ -212,14 +232,33 @@ mod tests {
     #[test]
     fn sb5_a_folder_that_can_not_be_read_is_an_error() {
         let disk = Fake::of(&["/ws/proj/.git/config", "/ws/other/x"]).closed("/ws/proj");
-        let problem = protected(&["/ws".into()], &[], &[], Path::new("/ws"), &disk).unwrap_err();
-        assert!(problem.contains("/ws/proj can't be read"), "{problem}");
+        let problem = protected_with(&["/ws".into()], &[], &[], Path::new("/ws"), &disk).unwrap_err();
+        assert!(
+            problem.contains("/ws/proj can't be read. Ask the user to give their user access (`chmod u+rX /ws/proj`)"),
+            "{problem}"
+        );
+        assert!(!problem.contains("workspace"), "{problem}");
+    }
+
+    #[test]
+    fn sb5_each_cause_of_a_failed_search_has_its_own_advice() {
+        let of = |problem: Problem| too_much(&["/ws".into()], &problem);
+        let limit = of(Problem::Limit("there is much".into()));
+        assert!(limit.contains("because there is much. Ask the user to remove what is not needed there"));
+        assert!(limit.contains("smaller workspace"), "{limit}");
+        let other = of(Problem::Unreadable(
+            "/ws/x can't be read (stale network file handle)".into(),
+        ));
+        assert!(other.ends_with("Ask the user to repair or to remove it"), "{other}");
+        // A name of a command's choice is one word of the user's shell.
+        let denied = of(Problem::Denied("/ws/a; x '$(y)".into()));
+        assert!(denied.contains(r"`chmod u+rX '/ws/a; x '\''$(y)'`"), "{denied}");
     }
 
     #[test]
     fn sb5_a_folder_of_another_user_that_can_not_be_listed_is_asked_for_each_protected_name() {
         let disk = Fake::of(&["/ws/shared/.envrc", "/ws/shared/.vscode/tasks.json", "/ws/shared/file"]);
-        let found = |disk: &Fake| protected(&["/ws".into()], &[], &[], Path::new("/ws"), disk).unwrap();
+        let found = |disk: &Fake| protected_with(&["/ws".into()], &[], &[], Path::new("/ws"), disk).unwrap();
         let settings = ["/ws/shared/.envrc", "/ws/shared/.vscode"].map(PathBuf::from);
         assert_eq!(found(&disk).read_only, settings);
         let disk = disk.unlisted("/ws/shared");
@@ -233,7 +272,7 @@ mod tests {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let mut disk = Fake::of(&names);
             disk = disk.file("/ws/z/.git/config", "");
-            protected(&["/ws".into()], &[], &[], Path::new("/ws"), &disk)
+            protected_with(&["/ws".into()], &[], &[], Path::new("/ws"), &disk)
         };
         // However many folders a command makes before it.
         let found = of(4_000).unwrap();

@@ -17,7 +17,7 @@ pub(crate) fn profile(plan: &Plan, workdir: &Path, look: &dyn Look) -> Result<St
     // A hidden path may be a link, and one that is missing may be made.
     let mut hidden = plan.hidden.clone();
     hidden.extend(plan.hidden_now(look)?);
-    let protected = protected(&plan.searched(), &plan.writable, &plan.homes, workdir, look)?;
+    let (protected, _) = protected(&plan.searched(), &plan.writable, &plan.homes, workdir, look)?;
     // Later rules win.
     let mut text = String::from("(version 1)\n(deny default)\n(import \"system.sb\")\n");
     text.push_str("(allow process-fork process-exec*)\n(allow signal (target same-sandbox))\n(allow sysctl-read)\n");

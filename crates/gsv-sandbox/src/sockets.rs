@@ -1,11 +1,11 @@
-//! The Unix sockets of other programs, as the kernel lists them for each network: a read-only mount does not keep a command from connecting.
+//! The Unix sockets of other programs, as the kernel lists them for each network namespace: a read-only mount does not keep a command from connecting.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::look::{Disk, Kind, Look};
 use crate::mounts::without_links;
-use crate::networks::Elsewhere;
+use crate::networks::OtherNamespaces;
 use crate::relative::listed;
 
 /// Sockets that are masked, at most.
@@ -15,7 +15,7 @@ const ENTRIES: usize = 500_000;
 
 /// Sockets that exist now and that a command would see: outside `covered`, or in a writable folder, which is mounted over it. `met`: sockets
 /// that another search has found. They are masked where a program listens that the kernel does not list, such as that of another user in a
-/// container. Sockets of earlier commands are left out. `elsewhere`: in other networks.
+/// container. Sockets of earlier commands are left out. `others`: in other network namespaces.
 ///
 /// The kernel lists a socket under the path of its first moment, also after a command has moved the folder above it. So when another
 /// program has a socket in a writable folder, all sockets in that folder are taken for sockets of other programs.
@@ -27,24 +27,24 @@ pub(crate) fn outside(
     covered: &[PathBuf],
     writable: &[PathBuf],
     met: Vec<PathBuf>,
-    elsewhere: Elsewhere,
+    others: OtherNamespaces,
 ) -> Result<Vec<PathBuf>, String> {
     let listing = std::fs::read("/proc/net/unix")
         .map_err(|error| format!("the sockets of other programs can't be listed: {error}"))?;
     let (absolute, mut relative): (Vec<_>, Vec<_>) =
         listed(&String::from_utf8_lossy(&listing)).partition(|socket| socket.path.is_absolute());
     relative.retain(|socket| socket.is_open);
-    relative.extend(elsewhere.relative);
+    relative.extend(others.relative);
     let located = crate::relative::absolute(&relative)?;
     let paths = absolute.into_iter().map(|socket| socket.path);
-    let is_own = |path: &PathBuf| elsewhere.own.contains(path);
+    let is_own = |path: &PathBuf| others.own.contains(path);
     let mut met: Vec<PathBuf> = met.into_iter().filter(|path| !is_own(path) && is_used(path)).collect();
     if !met.is_empty() {
-        let own = crate::relative::absolute(&elsewhere.own_relative)?.into_iter();
+        let own = crate::relative::absolute(&others.own_relative)?.into_iter();
         let own: BTreeSet<PathBuf> = own.filter_map(|path| path.canonicalize().ok()).collect();
         met.retain(|path| !own.contains(path));
     }
-    let listed = paths.chain(elsewhere.paths).chain(located).chain(met);
+    let listed = paths.chain(others.paths).chain(located).chain(met);
     among(listed, covered, writable, ENTRIES)
 }
 
@@ -150,10 +150,18 @@ mod tests {
         let _one = std::os::unix::net::UnixListener::bind(root.join("one")).unwrap();
         let (one, all) = (root.join("one"), std::slice::from_ref(&root));
         assert!(
-            outside(&[], &[], vec![], Elsewhere::default()).unwrap().contains(&one)
-                && outside(all, all, vec![], Elsewhere::default()).unwrap().contains(&one)
+            outside(&[], &[], vec![], OtherNamespaces::default())
+                .unwrap()
+                .contains(&one)
+                && outside(all, all, vec![], OtherNamespaces::default())
+                    .unwrap()
+                    .contains(&one)
         );
-        assert!(!outside(all, &[], vec![], Elsewhere::default()).unwrap().contains(&one));
+        assert!(
+            !outside(all, &[], vec![], OtherNamespaces::default())
+                .unwrap()
+                .contains(&one)
+        );
     }
 
     #[test]

@@ -29,7 +29,8 @@ use gsv_sandbox::{Profile, Tier, canary_main, confine_main};
 
 use self::attempts::attempts;
 use self::files::{
-    caches, changes_nothing, fails_closed, hidden_files, no_secrets, own_links, own_places, strict_reads, writes,
+    caches, changes_nothing, fails_closed, hidden_files, names_the_program, no_secrets, own_links, own_places,
+    refuses_other_calls, strict_reads, writes,
 };
 use self::others::{
     masks_met_sockets, masks_moved_sockets, masks_relative_sockets, masks_sockets, needs_the_list_of_sockets,
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
 
 type Test = (&'static str, fn(Tier));
 
-const IN_EACH_TIER: [Test; 15] = [
+const IN_EACH_TIER: [Test; 17] = [
     ("sb1_the_canaries_hold_in_each_profile", canaries_hold),
     ("sb1_a_program_in_a_shared_folder_is_tested", program_in_a_shared_folder),
     ("sb3_hidden_files_can_not_be_read_and_others_can", hidden_files),
@@ -67,6 +68,11 @@ const IN_EACH_TIER: [Test; 15] = [
     ("sb7_caches_are_shared_and_their_tools_keep_their_homes", caches),
     ("sb8_the_environment_has_no_secrets", no_secrets),
     ("sb10_a_command_without_its_plan_does_not_run", fails_closed),
+    ("sb10_a_call_that_is_no_call_of_a_node_is_refused", refuses_other_calls),
+    (
+        "sb10_a_program_that_the_sandbox_does_not_show_is_named",
+        names_the_program,
+    ),
     ("sb3_sb4_no_attempt_of_the_table_gets_out", attempts),
     ("sb4_open_files_of_the_node_are_not_inherited", no_descriptors),
     ("sb7_a_folder_that_was_replaced_by_a_link_is_made_again", own_links),

@@ -5,15 +5,15 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use super::Confinement;
+use super::exit::NotRun;
 #[cfg(not(target_os = "linux"))]
 use super::other_systems::restriction;
+use super::{Confinement, Enforcer};
 use crate::gate::{Gate, Passed};
 use crate::look::Disk;
 use crate::mounts::close_inherited;
 #[cfg(target_os = "linux")]
 use crate::plan::Plan;
-use crate::profile::Tier;
 use crate::seatbelt;
 
 impl Confinement {
@@ -21,18 +21,20 @@ impl Confinement {
     /// That is 0 when the gate was closed.
     ///
     /// # Errors
-    /// A sentence: the command was not run.
-    pub(super) fn enter(&self, proxy: Option<&Path>, gate: Option<&Gate>, command: &[OsString]) -> Result<u8, String> {
-        let Ok(workdir) = std::env::current_dir() else {
-            return Err("the command's folder is gone".into());
-        };
+    /// The command was not run.
+    pub(super) fn enter(&self, proxy: Option<&Path>, gate: Option<&Gate>, command: &[OsString]) -> Result<u8, NotRun> {
+        let workdir = std::env::current_dir().map_err(|_| "the command's folder is gone".to_owned())?;
         close_inherited()?;
-        if proxy.is_some() && !self.tier.has_hosts() {
-            return Err(format!("the tier {} can't let single hosts through", self.tier.name()));
+        if proxy.is_some() && !self.enforcer.tier().has_hosts() {
+            return Err(format!(
+                "the tier {} can't let single hosts through",
+                self.enforcer.tier().name()
+            )
+            .into());
         }
-        match self.tier {
-            Tier::Bubblewrap => self.enter_bubblewrap(proxy, gate, command, &workdir),
-            Tier::Landlock => {
+        match &self.enforcer {
+            Enforcer::Bubblewrap(program) => Ok(self.enter_bubblewrap(program, proxy, gate, command, &workdir)?),
+            Enforcer::Landlock => {
                 let restriction = restriction(&self.plan)?;
                 if is_closed(gate)? {
                     return Ok(0);
@@ -40,14 +42,14 @@ impl Confinement {
                 restriction.enforce()?;
                 Err(become_program(command, Vec::new()))
             }
-            Tier::Seatbelt => {
+            Enforcer::Seatbelt => {
                 let profile = seatbelt::profile(&self.plan, &workdir, &Disk)?;
                 if is_closed(gate)? {
                     return Ok(0);
                 }
                 let mut built = Command::new(seatbelt::PROGRAM);
                 let error = built.arg("-p").arg(profile).args(command).exec();
-                Err(format!("{} can't be started: {error}", seatbelt::PROGRAM))
+                Err(format!("{} can't be started: {error}", seatbelt::PROGRAM).into())
             }
         }
     }
@@ -59,12 +61,15 @@ fn is_closed(gate: Option<&Gate>) -> Result<bool, String> {
 }
 
 /// Returns only when that failed.
-pub(super) fn become_program(command: &[OsString], variables: Vec<(&'static str, String)>) -> String {
+pub(super) fn become_program(command: &[OsString], variables: Vec<(&'static str, String)>) -> NotRun {
     let Some((program, arguments)) = command.split_first() else {
-        return "there is no command".into();
+        return NotRun::NoSandbox("there is no command".into());
     };
     let error = Command::new(program).args(arguments).envs(variables).exec();
-    format!("{} can't be started: {error}", program.display())
+    NotRun::NoProgram {
+        program: program.clone(),
+        error,
+    }
 }
 
 #[cfg(target_os = "linux")]

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, open};
 
-use super::options::{INPUT, INSIDE, PROXY};
+use super::options::InsideOptions;
 use crate::attempt::{Files, memory_file};
 use crate::bubblewrap::Mounted;
 use crate::expected::{Expected, Want, identity_of};
@@ -70,20 +70,15 @@ impl Handover {
     pub(super) fn words(&self, files: &Files) -> Vec<OsString> {
         // The word that leads to `confine_main` is the first argument of each program that calls it.
         let word = std::env::args_os().nth(1).unwrap_or_default();
-        let mut words: Vec<OsString> = vec![
-            format!("/proc/self/fd/{}", self.program.as_raw_fd()).into(),
-            word,
-            INSIDE.into(),
-            self.expected.as_raw_fd().to_string().into(),
-        ];
-        words.extend(files.words().map(OsString::from));
-        if let Some(proxy) = &self.proxy {
-            words.extend([PROXY.into(), proxy.as_raw_fd().to_string().into()]);
-        }
-        if let Some(input) = &self.input {
-            words.extend([INPUT.into(), input.clone()]);
-        }
-        words.push("--".into());
-        words
+        let [sign, errors] = files.numbers().map(OsString::from);
+        let options = InsideOptions {
+            expected: self.expected.as_raw_fd().to_string().into(),
+            sign,
+            errors,
+            proxy: (self.proxy.as_ref()).map(|proxy| proxy.as_raw_fd().to_string().into()),
+            input: self.input.clone(),
+        };
+        let program = format!("/proc/self/fd/{}", self.program.as_raw_fd()).into();
+        [vec![program, word], options.words()].concat()
     }
 }

@@ -1,18 +1,19 @@
 //! Refuses, on other systems, what only Linux has: bubblewrap and Landlock.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
 use super::Confinement;
 use super::exit::ended;
-use super::options::Options;
+use super::options::InsideOptions;
 use crate::gate::Gate;
 use crate::plan::Plan;
 
 impl Confinement {
     pub(super) fn enter_bubblewrap(
         &self,
+        _bubblewrap: &Path,
         _proxy: Option<&Path>,
         _gate: Option<&Gate>,
         _command: &[OsString],
@@ -35,6 +36,6 @@ pub(super) fn restriction(_plan: &Plan) -> Result<Restriction, String> {
     Err("Landlock exists only on Linux".into())
 }
 
-pub(super) fn enter_checked(_files: [&OsStr; 3], _options: &Options) -> ExitCode {
+pub(super) fn enter_checked(_options: &InsideOptions, _command: &[OsString]) -> ExitCode {
     ended("bubblewrap exists only on Linux")
 }

@@ -27,6 +27,7 @@ impl Confinement {
     /// Starts the command again with a new plan as long as it has not begun.
     pub(super) fn enter_bubblewrap(
         &self,
+        bubblewrap: &Path,
         proxy: Option<&Path>,
         gate: Option<&Gate>,
         command: &[OsString],
@@ -37,7 +38,7 @@ impl Confinement {
         set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| failed(error.into()))?;
         let mut left = MORE;
         loop {
-            let attempt = self.try_bubblewrap(proxy, gate, command, workdir)?;
+            let attempt = self.try_bubblewrap(bubblewrap, proxy, gate, command, workdir)?;
             match attempt.wait().map_err(failed)? {
                 End::Over(status) => return Ok(status),
                 End::Closed => {
@@ -52,14 +53,12 @@ impl Confinement {
 
     fn try_bubblewrap(
         &self,
+        bubblewrap: &Path,
         proxy: Option<&Path>,
         gate: Option<&Gate>,
         command: &[OsString],
         workdir: &Path,
     ) -> Result<Attempt, String> {
-        let Some(bubblewrap) = &self.bubblewrap else {
-            return Err("the plan does not say where bubblewrap is".into());
-        };
         let survey = self.survey(workdir)?;
         let filter = memory_file(&seccomp::bytes(&seccomp::filter(Sockets::Isolated, false)?))
             .map_err(|error| format!("the system-call filter can't be passed on: {error}"))?;
@@ -86,15 +85,14 @@ impl Confinement {
         covered.extend(EMPTY.iter().map(PathBuf::from));
         covered.push("/tmp".into());
         let temp = plan.temp();
-        let (protected, elsewhere) = std::thread::scope(|scope| {
+        let (found, others) = std::thread::scope(|scope| {
             // It waits for the kernel once for each process, so it runs beside the search.
-            let elsewhere = scope.spawn(|| networks::elsewhere(&temp));
-            let protected = protected(&plan.searched(), &plan.writable, &plan.homes, workdir, &Disk);
-            (protected, elsewhere.join())
+            let others = scope.spawn(|| networks::other_namespaces(&temp));
+            let found = protected(&plan.searched(), &plan.writable, &plan.homes, workdir, &Disk);
+            (found, others.join())
         });
-        let mut protected = protected?;
-        let elsewhere = elsewhere.map_err(|_| "the sockets of other programs can't be listed".to_owned())??;
-        let met = std::mem::take(&mut protected.sockets);
+        let (protected, met) = found?;
+        let others = others.map_err(|_| "the sockets of other programs can't be listed".to_owned())??;
         // Where nothing is writable, nothing else needs protection.
         let protected = if plan.read_only {
             Mounts::default()
@@ -104,7 +102,7 @@ impl Confinement {
         Ok(Survey {
             hidden,
             protected,
-            sockets: sockets::outside(&covered, &plan.writable, met, elsewhere)?,
+            sockets: sockets::outside(&covered, &plan.writable, met, others)?,
             workdir: workdir.to_owned(),
         })
     }

@@ -207,6 +207,73 @@ pub(crate) fn no_secrets(tier: Tier) {
     assert!(!text.contains("SECRET") && text.contains("PATH="), "{text}");
 }
 
+/// A call that is none of the node runs no command, whatever its first words are.
+pub(crate) fn refuses_other_calls(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    scene.works(tier, ":");
+    let plan = scene.path("state/plan.json");
+    let plan = plan.to_str().unwrap();
+    for text in [
+        "",
+        "PLAN",
+        "PLAN --",
+        "PLAN COMMAND",
+        "PLAN --read-only COMMAND",
+        "PLAN --proxy s COMMAND",
+        "PLAN --proxy -- COMMAND",
+        "PLAN --gate i o -- COMMAND",
+        "PLAN --other -- COMMAND",
+        "PLAN --input 3 -- COMMAND",
+        "PLAN --read-only --read-only -- COMMAND",
+        "PLAN --read-only --proxy s -- COMMAND",
+        "PLAN --proxy s --proxy s -- COMMAND",
+        "PLAN --gate i o n --gate i o n -- COMMAND",
+        "--inside",
+        "--inside 3 4 -- COMMAND",
+        "--inside 3 4 5 COMMAND",
+        "--inside 3 4 5 --read-only -- COMMAND",
+        "--inside 3 4 5 --gate i o n -- COMMAND",
+        "--inside 3 4 5 --input 6 --input 6 -- COMMAND",
+    ] {
+        let mut command = Command::new(program().path);
+        command.arg("__confine");
+        for word in text.split_whitespace() {
+            match word {
+                "PLAN" => command.arg(plan),
+                "COMMAND" => command.args(["/bin/sh", "-c", "echo ran; : >ran"]),
+                word => command.arg(word),
+            };
+        }
+        let ran = command.current_dir(&scene.request.workspace).output().unwrap();
+        assert_eq!(
+            (ran.status.code(), ran.stdout.as_slice()),
+            (Some(126), &b""[..]),
+            "{text}"
+        );
+        let errors = String::from_utf8_lossy(&ran.stderr);
+        assert!(errors.contains("was not run"), "{text}: {errors}");
+        assert!(!scene.request.workspace.join("ran").exists(), "{text}");
+    }
+}
+
+/// Not the sandbox has failed, but the program.
+pub(crate) fn names_the_program(tier: Tier) {
+    let scene = Scene::new(Profile::Workspace);
+    scene.works(tier, ":");
+    let ran = Command::new(program().path)
+        .args([OsString::from("__confine"), scene.path("state/plan.json").into()])
+        .args(["--", "/nowhere/zsh", "-l", "-c", "echo ran"])
+        .current_dir(&scene.request.workspace)
+        .output()
+        .unwrap();
+    assert_eq!((ran.status.code(), ran.stdout.as_slice()), (Some(126), &b""[..]));
+    let errors = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(
+        errors,
+        "[GSV: /nowhere/zsh can't be started in the sandbox: No such file or directory (os error 2). The command was not run. Tell the user to give the node a shell that the sandbox shows.]\n"
+    );
+}
+
 pub(crate) fn fails_closed(tier: Tier) {
     let scene = Scene::new(Profile::Workspace);
     scene.works(tier, ":");

@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use gsv_sandbox::{Confinement, Disk, Plan, Profile, Program, Report, Request, Tier, environment, prepare, probe};
+use gsv_sandbox::{
+    Confinement, Disk, Enforcer, Plan, Profile, Program, Report, Request, Tier, environment, prepare, probe,
+};
 use tempfile::TempDir;
 
 pub(crate) fn program() -> Program {
@@ -119,7 +121,8 @@ impl Scene {
         prepare(&plan, &self.path("home")).unwrap();
         let vars = environment(&plan, self.vars(), &[]);
         let file = self.path("state/plan.json");
-        Confinement { tier, plan, bubblewrap }.write(&file).unwrap();
+        let enforcer = Enforcer::new(tier, bubblewrap).unwrap();
+        Confinement { enforcer, plan }.write(&file).unwrap();
         let mut command = Command::new(program().path);
         command
             .args([OsString::from("__confine"), file.into()])

@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use gsv_sandbox::{HostRule, Profile, Tier};
+use gsv_sandbox::{HostRule, MayAsk, Profile, Tier};
 use serde::Deserialize;
 
-use super::sandbox::Sandbox;
 use super::sessions::Sessions;
 use crate::error::ToolError;
 use crate::limits;
@@ -88,7 +87,8 @@ impl Sessions {
 
     /// Whether a call may ask for hosts.
     pub(crate) fn may_ask_hosts(&self) -> bool {
-        self.sandbox().is_some_and(Sandbox::may_ask_hosts)
+        self.sandbox()
+            .is_some_and(|sandbox| sandbox.may_ask() == MayAsk::OffOrHosts)
     }
 
     /// The hosts that every command may reach.

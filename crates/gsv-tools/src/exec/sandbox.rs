@@ -3,14 +3,14 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use gsv_sandbox::{HostRule, Hosts, Level, Profile};
+use gsv_sandbox::{HostRule, Hosts, Level, MayAsk, Profile};
 
 /// Applies to the commands of a node.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     /// The level that was tested on this machine.
     pub level: Level,
-    /// A program with its arguments that becomes the command which follows them after `--`.
+    /// A program with its arguments, which the words of [`gsv_sandbox::ConfineOptions`] and the command follow.
     pub wrapper: Vec<OsString>,
     /// The folders that its commands write, besides those for temporary files.
     pub roots: Vec<PathBuf>,
@@ -32,9 +32,13 @@ pub struct Network {
 }
 
 impl Sandbox {
-    /// Whether a call may ask for hosts.
-    pub(crate) fn may_ask_hosts(&self) -> bool {
-        self.may_leave && self.network.is_some()
+    /// What a call may ask for.
+    pub(crate) fn may_ask(&self) -> MayAsk {
+        match &self.network {
+            _ if !self.may_leave => MayAsk::Nothing,
+            None => MayAsk::Off,
+            Some(_) => MayAsk::OffOrHosts,
+        }
     }
 
     /// A variable of its commands.
@@ -63,6 +67,32 @@ mod tests {
     use gsv_sandbox::{Level, Profile, Tier};
 
     use super::*;
+
+    #[test]
+    fn sb13_sb17_what_a_call_may_ask_for() {
+        let may_ask = |may_leave: bool, has_network: bool| {
+            let sandbox = Sandbox {
+                level: Level {
+                    profile: Profile::Workspace,
+                    tier: Tier::Bubblewrap,
+                    gaps: vec![],
+                },
+                wrapper: vec![],
+                roots: vec![],
+                own_roots: vec![],
+                environment: vec![],
+                may_leave,
+                network: has_network.then(Network::default),
+            };
+            sandbox.may_ask()
+        };
+        assert_eq!(may_ask(true, true), MayAsk::OffOrHosts);
+        assert_eq!(may_ask(true, false), MayAsk::Off);
+        assert_eq!(
+            (may_ask(false, true), may_ask(false, false)),
+            (MayAsk::Nothing, MayAsk::Nothing)
+        );
+    }
 
     #[test]
     fn sb14_listed_hosts_are_for_commands_that_ask_for_them_and_for_all_in_workspace_with_net() {

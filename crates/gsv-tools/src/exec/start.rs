@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use gsv_sandbox::{Escalation, GateFiles, HostRule};
+use gsv_sandbox::{ConfineOptions, Escalation, GateFiles, HostRule, MayAsk, PlanUse};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, Command};
 
@@ -56,21 +56,19 @@ impl How {
         spec: &Spec,
         sandbox: Option<&Sandbox>,
         proxy: Option<PathBuf>,
-        gate: Option<&GateFiles>,
+        gate: Option<GateFiles>,
     ) -> Vec<OsString> {
         let command = spec.command.as_str();
         let shell: [OsString; 4] = [self.shell.clone().into(), "-l".into(), "-c".into(), command.into()];
         let mut words: Vec<OsString> = Vec::new();
         if let Some(sandbox) = sandbox {
+            let plan_use = match proxy {
+                _ if spec.read_only => PlanUse::ReadOnly,
+                Some(socket) => PlanUse::Proxied(socket),
+                None => PlanUse::AsPlanned,
+            };
             words.extend(sandbox.wrapper.iter().cloned());
-            if spec.read_only {
-                words.push("--read-only".into());
-            }
-            if let Some(socket) = proxy {
-                words.extend([OsString::from("--proxy"), socket.into()]);
-            }
-            words.extend(gate.into_iter().flat_map(GateFiles::words));
-            words.push("--".into());
+            words.extend(ConfineOptions { plan_use, gate }.words());
         }
         words.extend(shell);
         words
@@ -208,7 +206,7 @@ async fn open_gate(
         output: folder.file(OUTPUT),
         never: folder.file(NEVER),
     });
-    let program = how.program(&spec, sandbox, proxy.clone(), gate.as_ref());
+    let program = how.program(&spec, sandbox, proxy.clone(), gate);
     let built = how.supervisor.command(folder.path(), &stdin, &program, is_gated);
     let mut command = Command::from(built);
     if let Some(sandbox) = sandbox {
@@ -265,8 +263,7 @@ async fn open_gate(
         timeout_ms: spec.timeout_ms,
         sandbox: sandbox.map(|sandbox| sandbox.level.profile),
         escalation: Escalation {
-            may_leave: sandbox.is_some_and(|sandbox| sandbox.may_leave && !spec.read_only),
-            may_ask_hosts: sandbox.is_some_and(|sandbox| sandbox.may_ask_hosts() && !spec.read_only),
+            may_ask: (sandbox.filter(|_| !spec.read_only)).map_or(MayAsk::Nothing, Sandbox::may_ask),
             has_hosts: !spec.hosts.is_empty(),
         },
         limits: how.supervisor.limits(),

@@ -1,6 +1,7 @@
 //! Single hosts for commands in the sandbox, where it has a way to them.
 
 use super::common::Lab;
+use gsv_sandbox::Profile;
 use serde_json::json;
 
 /// Sends one request to the proxy of the sandbox, as programs do that know `HTTP_PROXY`.
@@ -70,6 +71,25 @@ async fn sb9_a_name_that_does_not_resolve_is_asked_for_where_calls_may_ask() {
         let note = lab.ok("Bash", failed.clone()).await["note"].clone();
         let note = note.as_str().unwrap();
         assert!(note.contains("do not resolve") && !note.contains("`hosts`"), "{note}");
+    }
+}
+
+#[tokio::test]
+async fn sb9_where_calls_may_ask_for_nothing_a_refused_host_is_for_the_user_to_list() {
+    for (profile, has_setting) in [(Profile::Workspace, true), (Profile::WorkspaceNet, false)] {
+        let lab = Lab::with(|config| {
+            let sandbox = config.sandbox.as_mut().unwrap();
+            sandbox.may_leave = false;
+            sandbox.level.profile = profile;
+        });
+        let failed = json!({"command": format!("{}; exit 1", request("example.org"))});
+        let note = lab.ok("Bash", failed).await["note"].clone();
+        let note = note.as_str().unwrap();
+        assert!(
+            note.contains("example.org") && note.contains("start the node again"),
+            "{note}"
+        );
+        assert_eq!(note.contains("`sandbox = \"workspace+net\"`"), has_setting, "{note}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 
 use super::common::{Lab, tier};
-use gsv_sandbox::{GateFiles, Tier};
+use gsv_sandbox::{ConfineOptions, GateFiles, Tier};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -20,14 +20,18 @@ impl Gated {
         let folder = tempfile::tempdir().unwrap();
         let [input, output, never] = ["/dev/null", "output", "never"].map(|name| folder.path().join(name));
         std::fs::write(&output, "").unwrap();
-        let gate = GateFiles { input, output, never };
+        let gate = Some(GateFiles { input, output, never });
+        let options = ConfineOptions {
+            gate,
+            ..ConfineOptions::default()
+        };
         let mut supervisor = Command::new(env!("CARGO_BIN_EXE_gsv-tools-helper"))
             .arg("__supervise")
             .arg(folder.path())
             .args(["/dev/null", "--gated"])
             .args(wrapper)
-            .args(gate.words())
-            .args(["--", "/bin/sh", "-c", command])
+            .args(options.words())
+            .args(["/bin/sh", "-c", command])
             .current_dir(std::env::current_dir().unwrap())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -97,23 +101,27 @@ fn sb23_why_a_sandbox_can_not_be_made_is_said_only_where_the_command_was_to_run(
 }
 
 #[test]
-fn sb23_a_program_that_does_not_exist_is_named_behind_the_gate() {
+fn sb10_sb23_a_program_that_does_not_exist_is_named_behind_the_gate() {
     let (_lab, wrapper) = wrapper();
     let folder = tempfile::tempdir().unwrap();
     let [input, output, never] = ["in", "output", "never"].map(|name| folder.path().join(name));
     for file in [&input, &output] {
         std::fs::write(file, "").unwrap();
     }
-    let gate = GateFiles {
+    let gate = Some(GateFiles {
         input,
         output: output.clone(),
         never: never.clone(),
+    });
+    let options = ConfineOptions {
+        gate,
+        ..ConfineOptions::default()
     };
     let (program, args) = wrapper.split_first().unwrap();
     let mut confined = Command::new(program)
         .args(args)
-        .args(gate.words())
-        .args(["--", "/nowhere/program"])
+        .args(options.words())
+        .arg("/nowhere/program")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()
@@ -121,7 +129,12 @@ fn sb23_a_program_that_does_not_exist_is_named_behind_the_gate() {
     confined.stdin.take().unwrap().write_all(b"go\n").unwrap();
     assert_eq!(confined.wait().unwrap().code(), Some(126));
     let said = std::fs::read_to_string(output).unwrap();
-    assert!(said.contains("/nowhere/program can't be started"), "{said}");
+    assert!(
+        said.starts_with("[GSV: /nowhere/program can't be started in the sandbox: No such file or directory")
+            && said.contains("The command was not run.")
+            && !said.contains("can't be set up"),
+        "{said}"
+    );
     assert!(!never.exists());
 }
 
