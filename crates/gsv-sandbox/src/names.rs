@@ -41,6 +41,7 @@ pub(crate) const NAMES: &[&str] = &[
     ".lazy.lua",
     ".exrc",
     ".vimrc",
+    ".vim",
     ".gvimrc",
     ".lvimrc",
     ".ideavimrc",
@@ -60,6 +61,7 @@ pub(crate) const NAMES: &[&str] = &[
     ".windsurf",
     ".continue",
     ".kiro",
+    ".amazonq",
     ".qwen",
     ".roo",
     ".aider.conf.yml",
@@ -80,6 +82,9 @@ pub(crate) const NAMES: &[&str] = &[
     ".lessfilter",
     ".mailcap",
 ];
+
+/// The folder of a repository of Mercurial, and its file that names hooks.
+pub(crate) const MERCURIAL: (&str, &str) = (".hg", "hgrc");
 
 /// Names that are protected in a git directory. `commondir` and `gitdir` say where a worktree has its configuration and hooks.
 pub(crate) const IN_GIT: &[&str] = &[

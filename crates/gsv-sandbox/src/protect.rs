@@ -8,7 +8,7 @@ use crate::bounded::Bounded;
 use crate::configured::Target;
 use crate::homes::targets_of_homes;
 use crate::look::{Kind, Look};
-use crate::names::IN_GIT;
+use crate::names::{IN_GIT, MERCURIAL};
 use crate::plan::without_inner;
 use crate::search::{Search, too_much};
 
@@ -49,6 +49,9 @@ pub(crate) fn protected(
         }
     }
     for path in &search.settings {
+        if let Some(repository) = path.parent().filter(|above| above.ends_with(MERCURIAL.0)) {
+            found.pin(&roots, repository);
+        }
         found.keep(path.clone(), look);
     }
     // What is elsewhere needs no protection.
@@ -170,6 +173,9 @@ mod tests {
             "/ws/.git/config",
             "/ws/.envrc",
             "/ws/.vscode/tasks.json",
+            "/ws/.vim/coc-settings.json",
+            "/ws/a/hg/.hg/hgrc",
+            "/ws/a/hg/.hg/store/00changelog.i",
             "/ws/lib/.git/HEAD",
             "/ws/a/b/c/d/.git/config",
             "/ws/a/b/c/d/src/",
@@ -192,8 +198,10 @@ mod tests {
                 "/ws/.git/hooks",
                 "/ws/.git/modules/libs/foo/config",
                 "/ws/.git/worktrees/tree/commondir",
+                "/ws/.vim",
                 "/ws/.vscode",
                 "/ws/a/b/c/d/.git/config",
+                "/ws/a/hg/.hg/hgrc",
                 "/ws/tree/.git"
             ]
         );
@@ -213,6 +221,7 @@ mod tests {
             "/ws/a",
             "/ws/a/b/c/d",
             "/ws/a/b/c/d/.git",
+            "/ws/a/hg/.hg",
             "/ws/lib",
             "/ws/tree",
         ] {

@@ -10,7 +10,7 @@ use crate::configured::{Target, linked, linked_hooks, targets};
 use crate::git::GitDirectories;
 use crate::homes::targets_of_homes;
 use crate::look::{Kind, Look};
-use crate::names::{IN_GIT, NAMES, is_searched};
+use crate::names::{IN_GIT, MERCURIAL, NAMES, is_searched};
 
 /// Folders that are searched for projects, at most, and entries of one of them.
 const FOLDERS: usize = 20_000;
@@ -89,6 +89,9 @@ fn settings(projects: &[PathBuf], look: &Bounded, sockets: &mut BTreeSet<PathBuf
         let names = NAMES.iter().filter(|name| is_there(name));
         let paths = names.map(|name| folder.join(name));
         found.extend(paths.filter(|path| look.kind(path).is_some()));
+        let (repository, hooks) = MERCURIAL;
+        let hooks = is_there(repository).then(|| folder.join(repository).join(hooks));
+        found.extend(hooks.filter(|path| look.kind(path).is_some()));
     }
     found
 }
