@@ -235,7 +235,7 @@ fn au3_the_whole_log_is_checked_in_pages_and_a_break_is_a_failure() {
     assert!(run.stdout.contains("1005 entries, the last one is 1005"), "{run:?}");
     assert!(
         run.stdout.contains(
-            "newest daily copy, 2026-11-21-000000000001.jsonl.gz, to entry 900, in `audit/` of the gateway's bucket"
+            "The end of its newest daily copy, 2026-11-21-000000000001.jsonl.gz (entry 900), is in the log. The copies are in `audit/` of the gateway's bucket"
         ) && run.stderr.contains("full"),
         "{run:?}"
     );

@@ -129,7 +129,7 @@ mod tests {
         );
         assert_eq!(
             actors.cell("client:cli-0000145a00009c1f_token:first-8b1f token:t9"),
-            "t9 client:cli-0000145a00009…"
+            "t9 client:cli-0000145a0000…"
         );
         assert_eq!(actors.cell("session:agent:main:main"), "session:agent:main:main");
     }
