@@ -123,7 +123,7 @@ describe("what the owner allowed, and what others wrote", () => {
     await ended("why");
     const story = await machine.ok("why", "--session", "agent:main:cli:dm:why");
     assert.match(story, new RegExp(`denied.*asked as ${code}, answered by gsv \\(token first-\\w+, "first token"\\)`));
-    assert.match(story, /caused by +client/);
+    assert.match(story, /caused by +gsv \(token first-\w+, "first token"\)/);
     const callId = /laptop__Bash +(\S+)/.exec(story)?.[1] ?? assert.fail(story);
     assert.equal(await machine.ok("why", callId), story);
     const run = /^Run (\S+)/.exec(story)?.[1] ?? assert.fail(story);

@@ -83,7 +83,10 @@ describe("texts of the command line about what is allowed", () => {
     await machine.ok("config", "set", "toolApproval.rules", JSON.stringify(rules));
     const listed = await both("approval", "grants");
     assert.match(listed, /You have allowed nothing for a time\./);
-    assert.match(listed, /^rule status, until you remove it\n {2}`\*__Bash` where command is `git status`, in the folder of the workspace, in the sandbox/m);
+    assert.match(
+      listed,
+      /^rule status, until you remove it\n {2}`\*__Bash` where command is `git status`, in the folder of the workspace, in the sandbox/m,
+    );
     assert.doesNotMatch(listed, /no-rm/);
     const remove = /Remove it with `gsv ([^`]+)`/.exec(listed)?.[1] ?? assert.fail(listed);
     assert.equal(remove, "approval revoke rule:status");
