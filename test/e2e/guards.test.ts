@@ -104,7 +104,7 @@ describe("what the owner allowed, and what others wrote", () => {
     assert.equal((await waiting())[0]?.code, question.code);
     // [GR1] What the rule would allow besides this call is said with the question, and again before it is saved.
     const saves =
-      "a rule that allows `laptop__Bash` where command is `tail -n 1 a.txt`, in the folder of the workspace, in the sandbox of the machine, or without one where it has none, for every agent and in each of your own conversations, until you remove it; `gsv approval grants` lists it";
+      "a rule that allows `laptop__Bash` where command is `tail -n 1 a.txt`, in the folder of the workspace, in the sandbox of the machine, or without one where it has none, for every agent and in each of your own conversations, in each mode, until you remove it; `gsv approval grants` lists it";
     const shown = await machine.ok("approval", "show", question.code);
     assert.ok(shown.includes(`  > \`gsv approval allow ${question.code} --always\` saves ${saves}`), shown);
     const saved = await machine.gsv(["approval", "allow", question.code, "--always", "--yes"]);

@@ -226,7 +226,7 @@ impl Turn<'_> {
             let decision = self.decision(about_limit);
             let entry = waiting.iter().find(|entry| entry.code == code);
             if let Some(entry) = entry {
-                self.note(&answered_for_you(entry, decision == ApprovalAnswerKind::Deny));
+                self.note(&answered_for_you(entry));
             }
             self.effects.push(Effect::Resolve(ApprovalResolveParams {
                 code,

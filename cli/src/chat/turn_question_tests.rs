@@ -78,14 +78,9 @@ fn ap12_approve_never_denies_and_all_allows_without_ending_the_turn() {
         assert_eq!(turn.plays(chat(paused), 1), ["look K7Q2A"]);
         let listed = Input::Looked(Some("K7Q2A".to_owned()), vec![waiting("K7Q2A")]);
         let effects = turn.handle(listed, seconds(1));
-        let why = if decision == ApprovalAnswerKind::Deny {
-            ". It asked because: It runs a program. (r)"
-        } else {
-            ""
-        };
         assert_eq!(
             words(&effects)[0],
-            format!("note K7Q2A asks for lap__Bash on lap: rm -rf build{why}")
+            format!("note K7Q2A asks for lap__Bash on lap: rm -rf build. It asked because: It runs a program. (r)")
         );
         let sent = effects.iter().find_map(|effect| match effect {
             Effect::Resolve(params) => Some((params.code.as_str(), params.decision)),

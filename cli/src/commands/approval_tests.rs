@@ -37,7 +37,7 @@ fn s13_a_question_shows_all_of_the_call_and_no_hidden_character() {
     };
     let last = question(&long, 0).pop().unwrap();
     assert!(
-        last.contains("more are not shown; the whole has the sha256 ab"),
+        last.contains("more are not shown; the whole has the sha256 ab, and `gsv session show "),
         "{last}"
     );
 }

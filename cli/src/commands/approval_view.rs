@@ -40,9 +40,10 @@ pub fn question(entry: &ApprovalEntry, now: u64) -> Vec<String> {
     if let Some(sha256) = &entry.text_sha256 {
         let shown = entry.text.len() as u64;
         lines.push(format!(
-            "  ! {} more are not shown; the whole has the sha256 {}",
+            "  ! {} more are not shown; the whole has the sha256 {}, and `gsv session show {}` shows it",
             bytes(entry.text_bytes.saturating_sub(shown)),
-            visible(sha256)
+            visible(sha256),
+            visible(entry.session_key.as_ref())
         ));
     }
     if entry.limit.is_some() {
@@ -105,8 +106,8 @@ pub fn held(entry: &ApprovalEntry, decision: ApprovalAnswerKind) -> Option<Strin
     Some(format!("For {}: {}", how_long(decision), visible(&choice.text)))
 }
 
-/// A question that `--approve` answers, in one line: the call, and for a denial why it had asked.
-pub fn answered_for_you(entry: &ApprovalEntry, is_denied: bool) -> String {
+/// A question that `--approve` answers, in one line: the call, and why it had asked. That says which hosts it reaches, and whether it is outside the sandbox.
+pub fn answered_for_you(entry: &ApprovalEntry) -> String {
     let code = visible(&entry.code);
     let first = entry
         .text
@@ -122,12 +123,8 @@ pub fn answered_for_you(entry: &ApprovalEntry, is_denied: bool) -> String {
         (None, Some(node)) => format!("for {} on {}", visible(entry.tool.as_ref()), visible(node.as_ref())),
         (None, None) => format!("for {} on the gateway", visible(entry.tool.as_ref())),
     };
-    let why = if is_denied {
-        format!(". It asked because: {} ({})", visible(&entry.why), visible(&entry.rule))
-    } else {
-        String::new()
-    };
-    format!("{code} asks {what}: {text}{why}")
+    let (why, rule) = (visible(&entry.why), visible(&entry.rule));
+    format!("{code} asks {what}: {text}. It asked because: {why} ({rule})")
 }
 
 pub fn not_offered(entry: &ApprovalEntry) -> Failure {

@@ -158,7 +158,7 @@ pub fn explain(profile: Profile, escalation: Escalation, refused: &[String], out
         )
     } else {
         (
-            "lets commands write only the workspace (without git hooks, git configuration, shell and editor files) and $TMPDIR",
+            "lets commands write only the workspace (without existing git hooks, git configuration, shell and editor files) and $TMPDIR",
             advice("`sandbox` or `roots`"),
         )
     };

@@ -24,6 +24,31 @@ describe("[PO1] rules", () => {
     const config = { rules: [rule("deny", "*"), rule("allow", "*")] };
     for (const mode of PolicyModeValues) assert.equal(verdict(native("gsv__ReadFile", "read_private"), config, { mode }), "deny");
   });
+  test("[PO1] [PO4] a rule that may apply hides no later one that denies for certain, and gives no more than later rules and the mode", () => {
+    const [rm, python, sudo] = [
+      rule("deny", "*__Bash", command("startsWith", ["rm"])),
+      rule("deny", "*__Bash", command("startsWith", ["python3"])),
+      rule("deny", "*__Bash", command("contains", "sudo")),
+    ];
+    const ask = rule("ask", "*__Bash", command("startsWith", ["git", "push"]));
+    const inside = (text: string): PolicyCall => ({ ...bash(text), sandbox: "workspace" });
+    for (const rules of [
+      [rm, python, sudo],
+      [sudo, python, rm],
+    ]) {
+      assert.equal(decided(inside("python3 -c 1"), { rules }, { mode: "auto" }).rule, `rule:${python.id}`);
+      assert.equal(verdict(inside("python3 -c 1"), { rules }, { mode: "auto" }), "deny");
+      assert.equal(verdict(inside("sudo id"), { rules }, { mode: "auto" }), "deny");
+      assert.equal(verdict(inside("sh -c id"), { rules }, { mode: "auto" }), "ask");
+      // What the mode denies is not opened by a question.
+      assert.equal(verdict(inside("sh -c id"), { rules }, { mode: "plan" }), "deny");
+    }
+    assert.equal(verdict(inside("sh -c 'sudo id'"), { rules: [ask, sudo] }, { mode: "auto" }), "deny");
+    assert.equal(verdict(inside("git push"), { rules: [ask] }, { mode: "plan" }), "deny");
+    const allow = rule("allow", "*__Bash", command("equals", ["sh", "-c", "id"]));
+    assert.equal(verdict(inside("sh -c id"), { rules: [rm, allow] }, { mode: "full" }), "ask");
+    assert.equal(verdict(inside("sh -c id"), { rules: [allow, rm] }, { mode: "plan" }), "allow");
+  });
   test("the reason of a rule is in the text", () => {
     const denied = decided(bash("id"), { rules: [{ ...rule("deny", "*"), reason: "not on Sundays" }] });
     assert.match(denied.verdict === "deny" ? denied.text : "", /the owner's rule r[0-9]+ \(not on Sundays\) denies this call\./);

@@ -181,19 +181,27 @@ function decideUnit(
   context: PolicyContext,
   { rules, grants, byMode, byMatrix }: General & Pick<Policy, "rules"> & { readonly grants: Grants | undefined },
 ): Decision {
+  let asked: Extract<Decision, { verdict: "ask" }> | undefined;
   for (const rule of rules) {
     const match = matchRule(rule, call.args, unit);
     if (match === "no") continue;
     if (rule.decision === "allow") {
       if (unit !== undefined && !namesCommand(rule)) continue;
-      // For another person's session a rule only takes away.
-      if (!context.isOwners) break;
+      // For another person's session a rule only takes away; and an earlier one may have asked or denied.
+      if (!context.isOwners || asked !== undefined) break;
       // Of programs a rule spares the question only for a shell command, which it names as a whole.
       const isSpared = unit !== undefined || !isNotSpared(call, classFor(call, context.taint));
       return (isSpared ? undefined : byMatrix()) ?? { verdict: "allow", rule: rule.name };
     }
-    if (match === "unsure") return { verdict: "ask", rule: rule.name, why: unsureText(rule, unit) };
-    if (rule.decision === "ask") return { verdict: "ask", rule: rule.name, why: `The owner's rule ${rule.about} asks about it.` };
+    if (match === "unsure") {
+      // A later rule may deny the call for certain.
+      asked ??= { verdict: "ask", rule: rule.name, why: unsureText(rule, unit) };
+      continue;
+    }
+    if (rule.decision === "ask") {
+      asked ??= { verdict: "ask", rule: rule.name, why: `The owner's rule ${rule.about} asks about it.` };
+      break;
+    }
     return {
       verdict: "deny",
       rule: rule.name,
@@ -201,7 +209,9 @@ function decideUnit(
     };
   }
   const decided = byMode();
+  // No question opens what the mode denies.
   if (decided.verdict === "deny") return decided;
+  if (asked !== undefined) return asked;
   const labelled = byMatrix();
   return labelled === undefined
     ? byGrant(decided, unit, grants)

@@ -48,7 +48,7 @@ const inTicks = (text: string): string => text.replaceAll("`", "\\u0060");
 export function choiceText(choice: GrantChoice, scope: GrantScope, always: Omit<ApprovalRule, "id"> | undefined, visible: Visible): string {
   if (choice !== "always") return scopeText(scope, visible);
   const rule = always === undefined ? "nothing" : ruleText(always, visible);
-  return `a rule that allows ${rule}, for every agent and in each of your own conversations, until you remove it; \`gsv approval grants\` lists it`;
+  return `a rule that allows ${rule}, for every agent and in each of your own conversations, in each mode, until you remove it; \`gsv approval grants\` lists it`;
 }
 
 /** What a rule that allows is about, in words: "`lap__Write` where path begins with "web"". */

@@ -765,7 +765,7 @@ test("[GR1] the text of an answer names the rule that it makes, or the scope of 
   const shown = (text: string): string => `<${text}>`;
   assert.equal(
     choiceText("always", offer.scope, offer.always, shown),
-    "a rule that allows `<lap__Bash>` where <command is `rm -f push`>, in the folder of the workspace, in the sandbox of the machine, or without one where it has none, for every agent and in each of your own conversations, until you remove it; `gsv approval grants` lists it",
+    "a rule that allows `<lap__Bash>` where <command is `rm -f push`>, in the folder of the workspace, in the sandbox of the machine, or without one where it has none, for every agent and in each of your own conversations, in each mode, until you remove it; `gsv approval grants` lists it",
   );
   for (const choice of ["session", "1h", "8h", "30d"] as const)
     assert.equal(choiceText(choice, offer.scope, offer.always, shown), scopeText(offer.scope, shown));

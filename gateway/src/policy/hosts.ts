@@ -39,7 +39,7 @@ export function withoutHosts(args: Readonly<Record<string, unknown>>, sandbox: S
   if (Object.hasOwn(args, HOSTS) && !isWithHosts(args))
     return `Not run: \`hosts\` needs \`sandbox\` set to \`${WITH_HOSTS}\`. Make the call again with both, or without \`hosts\`.`;
   if (!isWithHosts(args) || !takesHosts(sandbox) || askedHosts(args, sandbox) !== undefined) return undefined;
-  return `Not run: with \`sandbox\` set to \`${WITH_HOSTS}\` the command reaches the hosts that \`hosts\` names: a list of 1 to ${MAX_HOSTS} such as ["example.org"]. Make the call again with them.`;
+  return `Not run: with \`sandbox\` set to \`${WITH_HOSTS}\` the command reaches the hosts that \`hosts\` names: a list of 1 to ${MAX_HOSTS} such as ["example.org"], where \`*.\` stands before at least two parts. Make the call again with them.`;
 }
 
 /** A host as the node writes it (`HostRule` of gsv-sandbox has the same rules). Undefined: the node refuses it. */

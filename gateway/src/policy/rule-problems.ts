@@ -45,6 +45,16 @@ export function policyProblems(config: ApprovalConfig | undefined, engine: Regex
           ),
         ]
       : []),
+    ...(mode === undefined && defaultDecision === "allow"
+      ? [
+          {
+            setting: "toolApproval.defaultDecision",
+            problem:
+              "allow asks nothing: deletions, commands outside the sandbox and messages to others are made unless a rule denies them. To be asked: gsv config unset toolApproval.defaultDecision",
+            isFatal: false,
+          },
+        ]
+      : []),
     ...rules.flatMap((rule, index): readonly RuleProblem[] => {
       const setting = ruleName(index);
       const never = neverApplies(rule, engine, known) ?? shadowedBy(rule, rules.slice(0, index)) ?? namedAs(rule, rules.slice(0, index));

@@ -171,3 +171,11 @@ describe("[PO6] settings", () => {
     assert.match(problems({ mode: "auto", defaultDecision: "ask" })[0]?.problem ?? "", /config unset toolApproval\.defaultDecision/);
   });
 });
+test("[PO6] a default that asks nothing is named when it is set, and blocks nothing", () => {
+  const known = { native: [], machines: [], machineNames: [] };
+  const [problem, ...others] = policyProblems({ defaultDecision: "allow" }, engine, known);
+  assert.ok(problem !== undefined && others.length === 0 && !problem.isFatal);
+  assert.match(problem.problem, /^allow asks nothing: .*gsv config unset toolApproval\.defaultDecision$/);
+  for (const config of [{ defaultDecision: "ask" }, { defaultDecision: "deny" }, { mode: "auto" }, {}] as const)
+    assert.deepEqual(policyProblems(config, engine, known), []);
+});

@@ -166,7 +166,7 @@ test("[GR1] [PO6] always saves the rule that was shown, after the call was allow
   const { approvals } = await peer.ok<{ approvals: ApprovalEntry[] }>("approval.list", { sessionKey: key });
   expect(approvals[0]?.choices?.at(-1)).toEqual({
     answer: "allow_always",
-    text: "a rule that allows `lap__Bash` where command is `git status`, in the folder of the workspace, in the sandbox of the machine, or without one where it has none, for every agent and in each of your own conversations, until you remove it; `gsv approval grants` lists it",
+    text: "a rule that allows `lap__Bash` where command is `git status`, in the folder of the workspace, in the sandbox of the machine, or without one where it has none, for every agent and in each of your own conversations, in each mode, until you remove it; `gsv approval grants` lists it",
   });
   await peer.ok("approval.resolve", { code: "WXYZA", decision: "allow_always" });
   expect((await peer.ok<{ value?: unknown }>("config.get", { path: "toolApproval.rules" })).value).toBeUndefined();
