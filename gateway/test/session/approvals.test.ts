@@ -13,7 +13,7 @@ afterEach(() => {
 });
 const ASK = {
   rule: "rule:all",
-  why: "The owner's rule all asks about it. It can be allowed once only: the conversation is another person's.",
+  why: "The owner's rule all asks about it. It may reach every host. It can be allowed once only: the conversation is another person's.",
 };
 const LAP = { nodeId: asNodeId("lap"), online: true, hostCapabilities: [], toolCapabilities: {}, tools: ["Bash"] };
 function stage(): Stage {
