@@ -213,9 +213,9 @@ function decideUnit(
   if (decided.verdict === "deny") return decided;
   if (asked !== undefined) return asked;
   const labelled = byMatrix();
-  return labelled === undefined
-    ? byGrant(decided, unit, grants)
-    : byGrant(labelled, unit, grants, (grant) => holdsWithForeignText(grant, call));
+  // Also for what the mode asks about in a sandbox, such as a deletion: what the owner allowed was before the text of others.
+  if (labelled === undefined && !isForeign(context.taint)) return byGrant(decided, unit, grants);
+  return byGrant(labelled ?? decided, unit, grants, (grant) => holdsWithForeignText(grant, call));
 }
 /**
  * Of the grants for this conversation, hosts and programs that only read hold also when it has read text of others: what the first such command

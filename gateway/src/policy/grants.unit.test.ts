@@ -384,6 +384,17 @@ describe("[GR3] what a command can be granted as", () => {
     for (const command of ["rm -f push", "rm a", "curl https://example.org", "ls && rm -f push"])
       assert.equal(verdict(command, { sessionId: "s1" }), "ask", command);
   });
+  test("[GR3] [PO13] an answer for a deletion in the sandbox does not hold after text of others", () => {
+    const call = { ...bash("rm -rf t"), sandbox: "workspace" as const };
+    const scope = scopeOf(call, at("workspace"));
+    assert.ok(scope);
+    for (const mode of ["auto", "ask"] as const) {
+      const granted = { grants: [{ id: "g1", scope, expiresAt: 1 }], agentId: "main", sandbox: "workspace" as const };
+      const context = { policy: policyOf({ mode }, engine), isOwners: true, granted };
+      assert.equal(decide(call, context).verdict, "allow", mode);
+      assert.equal(decide(call, { ...context, taint: { label: "world", source: "a page" } }).verdict, "ask", mode);
+    }
+  });
   test("[GR3] an answer for a program that reads does not hold after text of others for what an option of it starts, nor for its name elsewhere", () => {
     const world = { label: "world", source: "a page" } as const;
     const after = (asked: string, command: string): string => {
