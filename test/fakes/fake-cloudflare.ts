@@ -97,6 +97,8 @@ export class FakeCloudflare {
   fault: Fault | undefined;
   /** Requests wait for it. */
   gate: Promise<void> | undefined;
+  /** How many requests wait for the gate. */
+  waiting = 0;
   /** Each request like this gets status 500. */
   breaksAt: RegExp | undefined;
   #faulty: string | undefined;
@@ -173,7 +175,11 @@ export class FakeCloudflare {
     const body = Buffer.concat(chunks);
     const url = new URL(request.url ?? "/", "http://fake");
     if (url.pathname === "/health") return this.#health(response);
-    await this.gate;
+    if (this.gate !== undefined) {
+      this.waiting += 1;
+      await this.gate;
+      this.waiting -= 1;
+    }
     const path = url.pathname.replace(/^\/client\/v4/, "");
     const method = request.method ?? "GET";
     const type = request.headers["content-type"] ?? "";

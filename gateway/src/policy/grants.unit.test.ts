@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { ApprovalRule, SandboxProfile } from "../../../protocol/gen/types.ts";
 import { SandboxProfileValues } from "../../../protocol/gen/types.ts";
 import type { Decision, PolicyCall } from "../ports/policy.ts";
-import { decide, policyOf } from "./decide.ts";
+import { decide, type Granted, type PolicyContext, policyOf } from "./decide.ts";
 import { choiceText, ruleText, scopeText } from "./grant-text.ts";
 import type { Grant, GrantScope } from "../ports/grants.ts";
 import { covers, type GrantContext, offerOf, onlyReads, scopeOf } from "./grants.ts";
@@ -389,8 +389,8 @@ describe("[GR3] what a command can be granted as", () => {
     const scope = scopeOf(call, at("workspace"));
     assert.ok(scope);
     for (const mode of ["auto", "ask"] as const) {
-      const granted = { grants: [{ id: "g1", scope, expiresAt: 1 }], agentId: "main", sandbox: "workspace" as const };
-      const context = { policy: policyOf({ mode }, engine), isOwners: true, granted };
+      const granted: Granted = { grants: [{ id: "g1", scope, expiresAt: 1 }], agentId: "main", sandbox: "workspace" };
+      const context: PolicyContext = { policy: policyOf({ mode }, engine), isOwners: true, granted };
       assert.equal(decide(call, context).verdict, "allow", mode);
       assert.equal(decide(call, { ...context, taint: { label: "world", source: "a page" } }).verdict, "ask", mode);
     }
