@@ -67,6 +67,8 @@ const GATEWAY: Worker = {
     "gateway/wrangler.jsonc",
     "gateway/package.json",
     "scripts/bundle-gateway.ts",
+    "scripts/lib/bundle-parts.ts",
+    "scripts/lib/unused-resources.ts",
     EMBEDDINGS_FOLDER,
   ],
   budgetBytes: 430_000,

@@ -8,6 +8,7 @@ import { readdirSync, renameSync } from "node:fs";
 import { basename, join, resolve, sep } from "node:path";
 import { build, type BuildOptions, type Plugin } from "esbuild";
 import { ROOT } from "./root.ts";
+import { unusedResources } from "./unused-resources.ts";
 
 const LAZY = /\.lazy\.ts$/;
 /** wrangler takes `.mjs` files beside the main one as modules. */
@@ -54,8 +55,10 @@ const options = (outdir: string, parts: Set<string>): BuildOptions => ({
   chunkNames: "shared-[hash]",
   outExtension: { ".js": ".mjs" },
   outdir,
-  plugins: [lazyParts(parts)],
+  plugins: [lazyParts(parts), unusedResources],
   logLevel: "warning",
+  // What `unused-resources.ts` leaves out has the name of a class that is made.
+  logOverride: { "import-is-undefined": "error" },
 });
 
 /** The parts that a Worker loads, and those that parts load. */
