@@ -22,7 +22,11 @@ export function scopeText({ agentId, tool, nodeId, what }: GrantScope, visible: 
   const by = `by the agent ${visible(agentId)}`;
   switch (what.kind) {
     case "commands": {
-      const commands = what.commands.map((command) => grantedCommandText(command, what.sandbox === "off", visible)).join(" and ");
+      const isUnconfined = what.sandbox === "off";
+      const commands =
+        what.line === undefined
+          ? what.commands.map((command) => grantedCommandText(command, isUnconfined, visible)).join(" and ")
+          : `exactly \`${visible(inTicks(what.line))}\``;
       const folder = what.folder === "" ? `the workspace${on}` : `the folder ${visible(what.folder)}${on}`;
       const sandbox = what.sandbox === "off" ? "without a sandbox" : `in the sandbox ${what.sandbox}`;
       return `${commands}, in ${folder}, ${sandbox}, ${by}`;

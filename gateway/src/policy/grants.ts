@@ -7,6 +7,7 @@ import type { ApprovalRule, SandboxProfile } from "../../../protocol/gen/types.t
 import type { GrantedCommand, GrantedWhat, GrantScope, Offer } from "../ports/grants.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { isForeign, type Taint } from "../ports/taint.ts";
+import { nameOf } from "./deleters.ts";
 import { deletesMany, deletionOf } from "./deletions.ts";
 import { askedHosts, HOSTS, isOutside, SANDBOX } from "./hosts.ts";
 import { classOf, TRANSFER } from "./call-class.ts";
@@ -61,6 +62,7 @@ export function covers(granted: GrantScope, wanted: GrantScope, command?: Grante
   switch (has.kind) {
     case "commands": {
       if (asks.kind !== "commands" || has.sandbox !== asks.sandbox || has.folder !== asks.folder) return false;
+      if (has.line !== undefined || asks.line !== undefined) return has.line === asks.line;
       const commands = command === undefined ? asks.commands : [command];
       return commands.length > 0 && commands.every((one) => has.commands.some((other) => sameCommand(one, other)));
     }
@@ -104,19 +106,25 @@ function commandsOf({ args }: PolicyCall, reported: SandboxProfile): GrantedWhat
   if (workdir !== undefined && !isGrantableFolder(workdir)) return undefined;
   const read = readShell(command);
   if (read.kind !== "plain") return undefined;
-  const commands: GrantedCommand[] = [];
-  // None of them may delete by itself, and all together do: `echo rm -rf a | sh`.
   const isMany = deletionOf(command) === "many";
+  // The same line deletes something else next time.
+  if (isMany && read.commands.some(({ words }) => readsNames(words))) return undefined;
+  const commands: GrantedCommand[] = [];
   for (const { words } of read.commands) {
     const found = commandOf(words, sandbox);
     if (found === undefined) return undefined;
     const one = isMany ? { program: found.program, words } : found;
     if (!commands.some((other) => sameCommand(one, other))) commands.push(one);
   }
-  return commands.length > MAX_COMMANDS
-    ? undefined
-    : { kind: "commands", sandbox, folder: workdir === undefined ? "" : normalPath(workdir), commands };
+  if (commands.length > MAX_COMMANDS) return undefined;
+  const folder = workdir === undefined ? "" : normalPath(workdir);
+  // None of them may delete by itself, and all together do: `echo rm -rf a | sh`. So an answer is about all of them.
+  return { kind: "commands", sandbox, folder, commands, ...(isMany && read.commands.length > 1 ? { line: command } : {}) };
 }
+const NAME_READERS: ReadonlySet<string> = new Set("xargs gxargs parallel env_parallel sem".split(" "));
+/** Whether a command takes names of files from its input or from a file: `xargs rm`, `git rm --pathspec-from-file=x`. */
+const readsNames = (words: readonly string[]): boolean =>
+  words.some((word) => NAME_READERS.has(nameOf(word)) || /^-.*-from(?:-file)?(?:=|$)/s.test(word));
 /** The scope of one command. Undefined: it may be allowed once only. */
 export function commandOf(words: readonly string[], sandbox: SandboxProfile): GrantedCommand | undefined {
   const [program = ""] = words;

@@ -172,11 +172,50 @@ describe("[GR3] what a command can be granted as", () => {
     // Outside a sandbox it copies what another command may have changed.
     assert.equal(commands("rsync --delete a b"), undefined);
     assert.deepEqual(commands("sh -c 'rm -rf a'", "workspace"), [["sh", "-c", "rm -rf a"]]);
-    // Allowed is this line, not any input of a shell.
-    assert.deepEqual(commands("echo rm -rf a | sh", "workspace"), [["echo", "rm", "-rf", "a"], ["sh"]]);
-    assert.deepEqual(commands("echo rm -rf a | xargs env", "workspace"), [
-      ["echo", "rm", "-rf", "a"],
-      ["xargs", "env"],
+  });
+  test("[GR3] [PO13] a line that deletes many files is granted as this line, and no part of it", () => {
+    const asked = (command: string) => ({ ...bash(command), sandbox: "workspace" as const });
+    const verdict = (granted: readonly string[], command: string): string => {
+      const grants = granted.map((one, at_) => {
+        const scope = scopeOf(asked(one), at("workspace"));
+        assert.ok(scope, one);
+        return { id: `g${at_}`, scope, expiresAt: 1 };
+      });
+      const context: PolicyContext = {
+        policy: policyOf({ mode: "ask" }, engine),
+        isOwners: true,
+        granted: { grants, agentId: "main", sandbox: "workspace" },
+      };
+      return decide(asked(command), context).verdict;
+    };
+    const lines = ["rm -rf t && mkdir t", "echo rm -rf a | sh", "rm -rf a; rm -rf b"];
+    for (const line of lines) assert.equal(verdict([line], line), "allow", line);
+    for (const command of ["rm -rf t", "mkdir t", "mkdir t && rm -rf t", "rm -rf t && mkdir t && ls"])
+      assert.equal(verdict([lines[0] ?? ""], command), "ask", command);
+    // A shell that was allowed with another input, and programs that were allowed with any arguments, are not this line.
+    for (const granted of [
+      ["echo hello", "sh"],
+      [lines[1] ?? "", "cat x"],
+    ])
+      for (const command of ["echo rm -rf b | sh", "cat x | sh"])
+        assert.equal(verdict(granted, command), "ask", `${granted.join()}: ${command}`);
+    assert.equal(
+      scopeText(scopeOf(asked(lines[0] ?? ""), at("workspace")) as GrantScope, String).split(",")[0],
+      "exactly `rm -rf t && mkdir t`",
+    );
+  });
+  test("[GR3] [PO13] what takes the names of the files that it deletes from its input or a file has no scope", () => {
+    for (const command of [
+      "ls t | xargs rm",
+      "xargs -a list rm -r",
+      "parallel rm -r ::: a b",
+      "git rm -r --pathspec-from-file=x",
+      "echo rm -rf a | xargs env",
+    ])
+      assert.equal(commands(command, "workspace"), undefined, command);
+    assert.deepEqual(commands("ls | xargs wc", "workspace"), [
+      ["ls", undefined],
+      ["xargs", "wc"],
     ]);
   });
   test("a folder that leaves the workspace, an argument that is not known and a command that is no text have no scope", () => {
@@ -272,7 +311,7 @@ describe("[GR3] what a command can be granted as", () => {
     const world = { label: "world", source: "a page" } as const;
     const heard = decide(call, { ...context, taint: world, granted: { ...granted, grants } });
     assert.ok(heard.verdict === "ask" && heard.offer === undefined);
-    assert.match(heard.why, /in a sandbox, with hosts\. It may reach a\.org\. Others/);
+    assert.match(heard.why, /on lap in the sandbox, with hosts\. It may reach a\.org\. Others/);
     // What the first command printed has this label: an answer for the conversation would else hold once.
     const here = [{ ...grants[0], sessionId: "s1" }] as Grant[];
     assert.deepEqual(decide(call, { ...context, taint: world, granted: { ...granted, grants: here } }), {

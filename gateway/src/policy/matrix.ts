@@ -7,8 +7,8 @@ import type { PolicyCall } from "../ports/policy.ts";
 import { isForeign, isUnsure, type Taint, taintText } from "../ports/taint.ts";
 import { SANDBOXED_TOOLS } from "./hosts.ts";
 import { isOfJobs } from "./call-class.ts";
-import { isContained, isInsideWithHosts, mayReachHosts } from "./contained.ts";
-import { controlText, egressText } from "./modes.ts";
+import { isContained, isInsideWithHosts, mayReachHosts, placeOf, uncontainedWhy } from "./contained.ts";
+import { controlText, deletingWhy, egressText, fileText } from "./modes.ts";
 import { isOrdinaryInside } from "./paths.ts";
 
 export interface MatrixContext {
@@ -19,12 +19,6 @@ export interface MatrixContext {
 /** A call that only reads needs no word. */
 type Acting = Exclude<PolicyClass, "read_private" | "read_public">;
 const isActing = (policyClass: PolicyClass): policyClass is Acting => policyClass !== "read_private" && policyClass !== "read_public";
-const WHY: Readonly<Record<Exclude<Acting, "control" | "egress">, string>> = {
-  write_workspace: "It writes the agent's workspace.",
-  write_protected: "It changes a file that defines the agent or its instructions.",
-  write_files: "It changes a file of a machine.",
-  exec: "It runs a program outside a sandbox.",
-};
 /** A rule that allows does not spare the question about such a call: what it does cannot be taken back (rule TA6). */
 export const isNotSpared = (call: PolicyCall, policyClass: PolicyClass): boolean =>
   NOT_SPARED.has(policyClass) || (policyClass === "write_files" && !isOrdinaryInside(call.args["path"]));
@@ -36,10 +30,24 @@ export function matrixWhy(call: PolicyCall, policyClass: PolicyClass, { taint, i
   return whyOf(call, policyClass);
 }
 function whyOf(call: PolicyCall, policyClass: Acting): string {
-  if (policyClass === "control") return controlText(call);
-  if (policyClass === "egress") return egressText(call);
-  if (policyClass !== "exec" || !isInsideWithHosts(call)) return WHY[policyClass];
-  return `It ${call.tool === "Process" ? "gives input to" : "runs"} a program in a sandbox, with hosts.`;
+  switch (policyClass) {
+    case "write_workspace":
+      return "It writes the agent's workspace.";
+    case "write_protected":
+      return "It changes a file that defines the agent or its instructions.";
+    case "write_files":
+      return fileText(call);
+    case "exec":
+      return [runningText(call), deletingWhy(call)].filter((why) => why !== undefined).join(" ");
+    case "control":
+      return controlText(call);
+    case "egress":
+      return egressText(call);
+  }
+}
+function runningText(call: PolicyCall): string {
+  const does = call.tool === "Process" ? "gives input to" : "runs";
+  return uncontainedWhy(call) ?? `It ${does} a program on ${placeOf(call)} in the sandbox${isInsideWithHosts(call) ? ", with hosts" : ""}.`;
 }
 function asks(call: PolicyCall, policyClass: Acting, { label }: Taint, isOwners: boolean): boolean {
   if (policyClass === "exec" && SANDBOXED_TOOLS.has(call.tool) && isContained(call) && !mayReachHosts(call)) return false;

@@ -98,16 +98,37 @@ describe("[TA5] [S9] the label asks before the mode does", () => {
     const why = decided(first, "world", "auto");
     assert.match(
       why.verdict === "ask" ? why.why : "",
-      /^It runs a program in a sandbox, with hosts\. It may reach the hosts that lap lists in node\.toml\. Others may/,
+      /^It runs a program on lap in the sandbox, with hosts\. It may reach the hosts that lap lists in node\.toml\. Others may/,
     );
     // Of a program that was started with hosts in the sandbox, too.
     const input = decided({ ...net({ action: "write", data: "x", ...hosts }, "Process"), sandbox: SANDBOX }, "world", "auto");
     assert.match(
       input.verdict === "ask" ? input.why : "",
-      /^It gives input to a program in a sandbox, with hosts\. It may reach the hosts that were allowed when it was started\. Others may/,
+      /^It gives input to a program on lap that has hosts\. It may reach the hosts that were allowed when it was started\. Others may/,
     );
     for (const call of [net({ command: "uname -a" }), net({ action: "kill" }, "Process"), net({ action: "log" }, "Process")])
       assert.equal(decided(call, "world", "auto").verdict, "allow");
+  });
+  test("[TA5] [AP10] the question says what it says without a label: where, what may be deleted, and that a file is outside the workspace", () => {
+    const on = { name: "lap__Bash", tool: "Bash", target: { kind: "node", nodeId: "lap" } } as const;
+    const exec = (args: Record<string, unknown>, sandbox: PolicyCall["sandbox"]): PolicyCall => ({
+      ...on,
+      policyClass: "exec",
+      args,
+      sandbox,
+    });
+    const write = (path: string): PolicyCall => ({ ...on, name: "lap__Write", tool: "Write", policyClass: "write_files", args: { path } });
+    for (const call of [
+      exec({ command: "rm -rf t" }, "off"),
+      exec({ command: "rm -rf t", sandbox: "off" }, "workspace"),
+      exec({ command: "rm -rf t", sandbox: "workspace+net", hosts: ["a.org"] }, "workspace"),
+      exec({ command: "make" }, "off"),
+      write("/etc/passwd"),
+    ]) {
+      const [plain, heard] = [decided(call, undefined, "auto"), decided(call, "world", "auto")];
+      assert.ok(plain.verdict === "ask" && heard.verdict === "ask", JSON.stringify(call.args));
+      for (const part of plain.why.split(/(?<=\.) (?=[A-Z])/)) assert.ok(heard.why.includes(part), `${part} is not in: ${heard.why}`);
+    }
   });
   test("mode plan denies what it would ask about; mode full and no mode ask nothing", () => {
     for (const [name, call] of rows) {

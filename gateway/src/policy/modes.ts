@@ -30,6 +30,11 @@ export function egressText({ target, tool, args }: PolicyCall): string {
   return `It copies ${end("source")} to ${end("destination")}.`;
 }
 const END_CHARS = 200;
+/** Why a change of a file of a machine needs a word. */
+export const fileText = (call: PolicyCall): string =>
+  isOrdinaryInside(call.args["path"])
+    ? `It changes a file on ${placeOf(call)}.`
+    : `It changes a file on ${placeOf(call)} outside the workspace, or one that other programs run.`;
 const ALLOW: ModeVerdict = { verdict: "allow" };
 const DENY: ModeVerdict = { verdict: "deny" };
 
@@ -54,11 +59,7 @@ export function modeVerdict(mode: PolicyMode, call: PolicyCall, { isOwners, ownP
       return ask("It changes a file that defines the agent or its instructions.");
     case "write_files":
       if (mode === "auto" && isOrdinaryInside(call.args["path"])) return ALLOW;
-      return ask(
-        isOrdinaryInside(call.args["path"])
-          ? `It changes a file on ${placeOf(call)}.`
-          : `It changes a file on ${placeOf(call)} outside the workspace, or one that other programs run.`,
-      );
+      return ask(fileText(call));
     case "exec":
       return mode === "auto" ? running(call) : ask([`It runs a program on ${placeOf(call)}.`, deletingWhy(call)].filter(Boolean).join(" "));
     case "egress":
@@ -84,7 +85,8 @@ function running(call: PolicyCall): ModeVerdict {
   const why = [deletingWhy(call), uncontainedWhy(call)].filter((one) => one !== undefined);
   return why.length === 0 ? ALLOW : { verdict: "ask", why: why.join(" ") };
 }
-function deletingWhy(call: PolicyCall): string | undefined {
+/** What cannot be undone of a command. Undefined: it deletes few files, or the call is none of a shell. */
+export function deletingWhy(call: PolicyCall): string | undefined {
   const command = isBashCall(call) ? commandText(call.args) : undefined;
   if (typeof command !== "string" || deletionOf(command) === "few") return undefined;
   return `It may delete more than ${MAX_DELETED} files on ${placeOf(call)}: it names a folder, a pattern or more files, or runs a program that its text does not name. What a command deletes cannot be undone.`;
