@@ -74,6 +74,15 @@ describe("[PO6] a rule that can never apply", () => {
       { tool: "lap__Bash", when: when("sandbox", "equals", "offf") },
       /^no call has "offf" as its sandbox\. It is off, workspace\+net, read-only$/,
     ],
+    [
+      "allows hosts without the sandbox that a call for hosts names",
+      {
+        tool: "lap__Bash",
+        decision: "allow",
+        when: [...when("command", "equals", ["npm", "ci"]), ...when("hosts", "equals", ["registry.npmjs.org"])],
+      },
+      /^a call with hosts names its sandbox, .* Add \{"path": "sandbox", "op": "equals", "value": "workspace\+net"\}$/,
+    ],
   ] as const)
     test(what, () => {
       const [found] = problems({ rules: [rule(more as Partial<ApprovalRule>)] });
