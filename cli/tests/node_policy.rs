@@ -144,6 +144,25 @@ fn sb11_a_policy_that_is_open_or_wrong_stops_the_node() {
 }
 
 #[test]
+fn sb11_a_policy_that_is_a_link_without_its_target_stops_the_node() {
+    let machine = Machine::new();
+    let file = machine.home.config_dir().join("node.toml");
+    std::os::unix::fs::symlink("dotfiles/node.toml", &file).unwrap();
+    for command in [&["node", "--workspace"][..], &["node", "sandbox", "--workspace"]] {
+        let workspace = machine.workspace();
+        let said = machine
+            .home
+            .gsv(command.iter().copied().chain([workspace.as_str()]))
+            .failed(1)
+            .stderr;
+        assert!(
+            said.contains("node.toml is a link to dotfiles/node.toml, which does not exist") && said.contains("`rm "),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn sb12_off_is_no_sandbox() {
     let machine = Machine::new();
     machine.policy("sandbox = \"off\"\n", 0o600);
