@@ -476,6 +476,16 @@ fn sb22_the_tested_folder_is_that_of_this_machines_node_and_is_named() {
         said.contains("GSV's own files") && said.contains("gsv node sandbox --workspace DIR"),
         "{said}"
     );
+    // Any other current folder is taken, as the help of `gsv node` and docs/getting-started.md say.
+    let mut here = machine.home.command();
+    here.current_dir(machine.workspace())
+        .args(["node", "sandbox", "--json"]);
+    let here = here.output().unwrap();
+    let shown: Value = serde_json::from_slice(&here.stdout).unwrap();
+    let work = fs::canonicalize(machine.workspace()).unwrap();
+    assert_eq!(shown["workspace"], json!(work));
+    let said = String::from_utf8_lossy(&here.stderr).into_owned();
+    assert!(said.contains("the current folder"), "{said}");
     let (node, connection) = machine.start();
     end(node, connection);
     let tested = |more: &[&str]| -> Value {
