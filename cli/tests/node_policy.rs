@@ -318,6 +318,26 @@ fn sb13_the_owner_of_the_machine_can_forbid_that() {
 }
 
 #[test]
+fn sb9_sb17_where_the_owner_wants_no_hosts_a_refusal_names_that_setting_and_no_command_outside() {
+    let Some((machine, _)) = Machine::confining() else {
+        return;
+    };
+    machine.policy("network = \"none\"\n", 0o600);
+    let (child, mut node) = machine.start();
+    let fetch = "echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6";
+    let noted = bash(&mut node, "a/1", fetch).to_string();
+    let asks = json!({"command": "true", "sandbox": "workspace+net", "hosts": ["example.org"]});
+    let refused = call(&mut node, "a/2", "Bash", &asks).to_string();
+    for said in [noted, refused] {
+        assert!(
+            said.contains("change `network = \\\"none\\\"` in node.toml") && !said.contains("`off`"),
+            "{said}"
+        );
+    }
+    end(child, node);
+}
+
+#[test]
 fn s12_sb12_commands_of_a_node_run_in_the_profile_of_its_policy_and_the_level_is_reported() {
     let Some((machine, tier)) = Machine::confining() else {
         return;
