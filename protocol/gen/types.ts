@@ -1263,6 +1263,8 @@ export type ChatTool = {
   exitCode?: number;
   /** At most 32 characters. */
   signal?: string;
+  /** At most 4096 characters. */
+  note?: string;
 };
 
 /** Whether the call starts or has ended. */

@@ -1925,6 +1925,9 @@ pub struct ChatTool {
     /// At most 32 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
+    /// At most 4096 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// Whether the call starts or has ended.
