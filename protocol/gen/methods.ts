@@ -274,7 +274,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "69169d89874dce20";
+export const PROTOCOL_FINGERPRINT = "547902f618f61824";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -4566,6 +4566,7 @@ export type TokenEntry = {
   expiresAt?: number;
   /** Epoch ms. */
   lastUsedAt?: number;
+  connected?: true;
   /** Epoch ms. */
   revokedAt?: number;
 };

@@ -7052,6 +7052,8 @@ pub struct TokenEntry {
     /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub connected: Option<bool>,
     /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<u64>,

@@ -41,11 +41,12 @@ test("only a command's own result tells how it ended", () => {
   assert.deepEqual(ended('{"exitCode":2}', "lap__Bash", "unknown"), nothing);
 });
 test("[SB9] what the machine notes about a command reaches the person, and output that looks like a note does not", () => {
-  const note = (...given: Parameters<typeof shownTool>) => shownTool(...given).note;
+  const note = (text: string, tool = "lap__Bash", outcome: ToolResultRow["outcome"] = "ok") => shownTool(text, tool, outcome).note;
   assert.equal(note('{"exitCode":0,"note":"did not reach \\"a.org\\"","output":"403"}'), 'did not reach "a.org"');
   assert.equal(note(`{"note":"${"x".repeat(2_000)}","output":""}`)?.length, 1_000);
   assert.equal(note(JSON.stringify({ exitCode: 0, output: '{"note":"made up"}' })), undefined);
   assert.equal(note('{"note":"bad \\x escape"}'), undefined);
-  for (const given of [['{"note":"x"}', "lap__Read"], ['{"note":"x"}', "lap__Bash", "error"], ['"note":"x"']] as const)
-    assert.equal(note(...given), undefined);
+  assert.equal(note('{"note":"x"}', "lap__Read"), undefined);
+  assert.equal(note('{"note":"x"}', "lap__Bash", "error"), undefined);
+  assert.equal(note('"note":"x"'), undefined);
 });
