@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use gsv_node::dangling_link;
 use serde::de::DeserializeOwned;
 
 use crate::exit::{Failure, OrFail, Outcome};
@@ -62,7 +63,7 @@ pub fn read_checked(
     check: impl FnOnce(&Metadata, &str) -> Outcome,
 ) -> Outcome<Option<String>> {
     let file = match File::open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => return absent(path),
         file => file.or_fail(format_args!("open {}", path.display()), repair)?,
     };
     let meta = file
@@ -80,6 +81,22 @@ pub fn read_checked(
     }
     check(&meta, &text)?;
     Ok(Some(text))
+}
+
+/// A link without its target is no absent file: the user has put something there, and GSV would go on with defaults.
+fn absent(path: &Path) -> Outcome<Option<String>> {
+    let Some(found) = dangling_link(path) else {
+        return Ok(None);
+    };
+    let next = format!(
+        "Restore {}, or remove the link: `rm {}`.",
+        found.target.display(),
+        paths::shell(&found.link)
+    );
+    Err(Failure::failed(
+        format!("{} can't be read: {found}.", path.display()),
+        next,
+    ))
 }
 
 pub fn unusable(path: &Path, why: &str, repair: &str) -> Failure {

@@ -144,6 +144,25 @@ fn sb11_a_policy_that_is_open_or_wrong_stops_the_node() {
 }
 
 #[test]
+fn sb11_a_policy_that_is_a_link_without_its_target_stops_the_node() {
+    let machine = Machine::new();
+    let file = machine.home.config_dir().join("node.toml");
+    std::os::unix::fs::symlink("dotfiles/node.toml", &file).unwrap();
+    for command in [&["node", "--workspace"][..], &["node", "sandbox", "--workspace"]] {
+        let workspace = machine.workspace();
+        let said = machine
+            .home
+            .gsv(command.iter().copied().chain([workspace.as_str()]))
+            .failed(1)
+            .stderr;
+        assert!(
+            said.contains("node.toml is a link to dotfiles/node.toml, which does not exist") && said.contains("`rm "),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn sb12_off_is_no_sandbox() {
     let machine = Machine::new();
     machine.policy("sandbox = \"off\"\n", 0o600);
@@ -295,6 +314,26 @@ fn sb13_the_owner_of_the_machine_can_forbid_that() {
     let refused = call(&mut node, "a/1", "Bash", &outside);
     assert!(refused.to_string().contains("escalation"), "{refused}");
     assert!(!machine.home.root().join("elsewhere").exists());
+    end(child, node);
+}
+
+#[test]
+fn sb9_sb17_where_the_owner_wants_no_hosts_a_refusal_names_that_setting_and_no_command_outside() {
+    let Some((machine, _)) = Machine::confining() else {
+        return;
+    };
+    machine.policy("network = \"none\"\n", 0o600);
+    let (child, mut node) = machine.start();
+    let fetch = "echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6";
+    let noted = bash(&mut node, "a/1", fetch).to_string();
+    let asks = json!({"command": "true", "sandbox": "workspace+net", "hosts": ["example.org"]});
+    let refused = call(&mut node, "a/2", "Bash", &asks).to_string();
+    for said in [noted, refused] {
+        assert!(
+            said.contains("change `network = \\\"none\\\"` in node.toml") && !said.contains("`off`"),
+            "{said}"
+        );
+    }
     end(child, node);
 }
 
@@ -457,6 +496,16 @@ fn sb22_the_tested_folder_is_that_of_this_machines_node_and_is_named() {
         said.contains("GSV's own files") && said.contains("gsv node sandbox --workspace DIR"),
         "{said}"
     );
+    // Any other current folder is taken, as the help of `gsv node` and docs/getting-started.md say.
+    let mut here = machine.home.command();
+    here.current_dir(machine.workspace())
+        .args(["node", "sandbox", "--json"]);
+    let here = here.output().unwrap();
+    let shown: Value = serde_json::from_slice(&here.stdout).unwrap();
+    let work = fs::canonicalize(machine.workspace()).unwrap();
+    assert_eq!(shown["workspace"], json!(work));
+    let said = String::from_utf8_lossy(&here.stderr).into_owned();
+    assert!(said.contains("the current folder"), "{said}");
     let (node, connection) = machine.start();
     end(node, connection);
     let tested = |more: &[&str]| -> Value {

@@ -274,7 +274,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "57d635aeae7271bb";
+export const PROTOCOL_FINGERPRINT = "e8c8936e0ec313c8";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -1711,7 +1711,7 @@ export const METHODS = {
     callers: ["client"],
     scope: "operate",
     audit: "own",
-    errors: ["session.bad_key", "storage.failed", "undo.nothing"],
+    errors: ["session.bad_key", "session.not_found", "storage.failed", "undo.nothing"],
     deferred: true,
     idempotent: true,
   },
@@ -1722,7 +1722,7 @@ export const METHODS = {
     callers: ["client"],
     scope: "operate",
     audit: "none",
-    errors: ["session.bad_key", "storage.failed", "undo.nothing"],
+    errors: ["session.bad_key", "session.not_found", "storage.failed", "undo.nothing"],
     deferred: true,
     idempotent: true,
   },

@@ -1263,6 +1263,8 @@ export type ChatTool = {
   exitCode?: number;
   /** At most 32 characters. */
   signal?: string;
+  /** At most 4096 characters. */
+  note?: string;
 };
 
 /** Whether the call starts or has ended. */
@@ -4564,6 +4566,7 @@ export type TokenEntry = {
   expiresAt?: number;
   /** Epoch ms. */
   lastUsedAt?: number;
+  connected?: true;
   /** Epoch ms. */
   revokedAt?: number;
 };

@@ -19,15 +19,16 @@ export function editDistance(left: string, right: string): number {
   return row[right.length] ?? 0;
 }
 
-/** The candidate that was probably meant, if any is near enough. */
+/** The candidate that was probably meant, if any is near enough. Of a name with one or two letters each edit makes another name. */
 export function nearest(name: string, candidates: readonly string[]): string | undefined {
   const wanted = name.toLowerCase();
   let best: string | undefined;
-  let bestCost = Math.max(1, Math.floor(name.length / 3)) + 1;
+  let bestCost = (wanted.length < 3 ? 0 : Math.max(1, Math.floor(name.length / 3))) + 1;
   for (const candidate of candidates) {
     const known = candidate.toLowerCase();
-    // A name with a part left out (`fallback`, `resetPolicy`) is near whatever its length.
-    const part = wanted.length >= 4 && (known.includes(wanted) || (known.length >= 4 && wanted.includes(known)));
+    // A name with a part left out (`fallback`, `resetPolicy`) is near when most of it is there.
+    const [short, long] = wanted.length < known.length ? [wanted, known] : [known, wanted];
+    const part = short.length >= 4 && short.length * 2 >= long.length && long.includes(short);
     const cost = part ? 1 : editDistance(wanted, known);
     if (cost < bestCost) [best, bestCost] = [candidate, cost];
   }

@@ -138,6 +138,8 @@ export const ChatTool = struct("ChatTool", "A tool call, for display.", {
   exitCode: t.optional(t.int(-2147483648, 2147483647)),
   /** The signal that ended the command. */
   signal: t.optional(t.string(32)),
+  /** What the machine says about the end of the command, such as the host that its sandbox did not let it reach. */
+  note: t.optional(t.string(4096)),
 });
 export const SteeredMessage = struct("SteeredMessage", "A message that the model was shown during a run.", {
   messageId: MessageId,

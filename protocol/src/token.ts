@@ -19,7 +19,10 @@ export const TokenEntry = struct("TokenEntry", "A token, without its secret.", {
   last4: t.string(4),
   createdAt: t.time(),
   expiresAt: t.optional(t.time()),
+  /** Within an hour: a use soon after another one is not stored. */
   lastUsedAt: t.optional(t.time()),
+  /** A connection uses it now. */
+  connected: t.optional(t.literal(true)),
   revokedAt: t.optional(t.time()),
 });
 method("tokens.create", {

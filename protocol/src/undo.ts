@@ -55,7 +55,7 @@ export const UndoResult = struct("UndoResult", "What an undo does, or did.", {
 
 /** A run, call or undo. Absent: the last run of the conversation that changed files. */
 const target = t.optional(t.string(256, { minLength: 1 }));
-const errors = ["undo.nothing", "session.bad_key", "storage.failed"] as const;
+const errors = ["undo.nothing", "session.bad_key", "session.not_found", "storage.failed"] as const;
 method("undo.plan", {
   doc: "Says what undoing a run, a call or an earlier undo would do, file by file. Changes nothing.",
   params: { target, sessionKey: t.optional(SessionKey), force: t.optional(t.bool()) },

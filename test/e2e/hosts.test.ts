@@ -99,6 +99,11 @@ describe("hosts for commands in the sandbox", () => {
     assert.equal(code, 0, stderr);
     assert.match(answer(), /^HTTP\/1\.1 403[\s\S]*does not let this command reach example\.org\./);
     assert.match(told(), /did not let the command reach example\.org; [^"]*`workspace\+net`/);
+    assert.match(
+      stderr,
+      /laptop__Bash ok.*: the sandbox of this node did not let the command reach example\.org/,
+      "the person sees it, too",
+    );
 
     const question = await asked(request(host, withHosts(host)));
     assert.match(question.why, new RegExp(`on laptop in the sandbox, with hosts\\. It may reach ${host.replaceAll(".", "\\.")}\\.`));

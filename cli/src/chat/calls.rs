@@ -117,6 +117,7 @@ pub mod tests {
             output: None,
             duration_ms: None,
             exit_code: None,
+            note: None,
             signal: None,
         }
     }

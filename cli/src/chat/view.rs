@@ -26,6 +26,8 @@ use crate::output::{Output, Style};
 use crate::units;
 
 const ARGS_COLUMNS: usize = 72;
+/// What the machine says about a command begins with what happened; advice for the model follows.
+const NOTE_COLUMNS: usize = 160;
 
 pub struct View {
     kind: Kind,
@@ -418,6 +420,10 @@ fn tool_line(out: Output, tool: &ChatTool) -> String {
         line.push_str(": ");
         line.push_str(&one_line(preview, ARGS_COLUMNS));
     }
+    if let Some(note) = tool.note.as_deref().filter(|note| !note.trim().is_empty()) {
+        line.push_str(": ");
+        line.push_str(&one_line(note, NOTE_COLUMNS));
+    }
     line
 }
 
@@ -478,6 +484,12 @@ mod tests {
         ended.exit_code = None;
         ended.signal = Some("SIGKILL".to_owned());
         assert_eq!(tool_line(quiet(), &ended), "● laptop__Bash ended by SIGKILL 12 ms");
+        ended.note = Some("limit.memory: it used too much\u{1b}[2J".to_owned());
+        assert_eq!(
+            tool_line(quiet(), &ended),
+            "● laptop__Bash ended by SIGKILL 12 ms: limit.memory: it used too much"
+        );
+        ended.note = None;
         ended.outcome = Some(ToolOutcome::Error);
         ended.preview = Some("no\n\u{1b}]0;x\u{7}such file".to_owned());
         assert_eq!(tool_line(quiet(), &ended), "● laptop__Bash failed 12 ms: no such file");

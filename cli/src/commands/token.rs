@@ -87,7 +87,10 @@ fn row(token: TokenEntry, now: u64) -> [String; 7] {
         token.token_id.into_inner(),
         token.kind.as_str().to_owned(),
         bound,
-        or_never(token.last_used_at),
+        match token.connected {
+            Some(true) => "now".to_owned(),
+            _ => or_never(token.last_used_at),
+        },
         or_never(token.expires_at),
         state.to_owned(),
         token.label.unwrap_or_default(),
@@ -110,6 +113,17 @@ fn public_id(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a5_a_token_that_a_connection_uses_is_used_now() {
+        let used = |more: serde_json::Value| {
+            let mut entry = serde_json::json!({"tokenId": "abcd2345", "kind": "node", "last4": "ffff", "createdAt": 0, "lastUsedAt": 0});
+            entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            row(serde_json::from_value(entry).unwrap(), 7_200_000)[3].clone()
+        };
+        assert_eq!(used(serde_json::json!({"connected": true})), "now");
+        assert_eq!(used(serde_json::json!({})), "2h ago");
+    }
 
     #[test]
     fn a_whole_token_is_named_by_its_public_id() {

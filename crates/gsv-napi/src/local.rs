@@ -7,8 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use gsv_node::NodeConfig;
 use gsv_node::policy::NodePolicy;
+use gsv_node::{NodeConfig, dangling_link};
 
 const MAX_BYTES: u64 = 64 * 1024;
 const OTHERS: u32 = 0o077;
@@ -104,7 +104,10 @@ fn read(path: &Path, home: &Path) -> Result<NodePolicy, String> {
     let shown = path.display();
     let unusable = |why: &str| format!("{shown} can't be used: {why}.");
     let text = match File::open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        Err(error) if error.kind() == ErrorKind::NotFound => match dangling_link(path) {
+            Some(found) => return Err(unusable(&found.to_string())),
+            None => String::new(),
+        },
         Err(error) => return Err(unusable(&error.to_string())),
         Ok(file) => {
             let meta = file.metadata().map_err(|error| unusable(&error.to_string()))?;

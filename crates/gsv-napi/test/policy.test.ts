@@ -1,7 +1,7 @@
 /** `node.toml` and the sandbox of commands, for a node of a program (rule NJ14). */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -41,6 +41,10 @@ describe("the policy of this machine", () => {
       assert.equal(error.reason, "node.cannot_start");
       assert.match(error.message, words);
     }
+    policy("");
+    symlinkSync("dotfiles/node.toml", file);
+    const error = await refused(lamp(await node("invalid")).connect());
+    assert.match(error.message, /is a link to dotfiles\/node\.toml, which does not exist/);
     policy("");
   });
 

@@ -9,6 +9,7 @@ mod admission;
 mod background;
 mod calls;
 mod context;
+mod dangling;
 mod delivery;
 mod desktop;
 mod dispatch;
@@ -37,6 +38,7 @@ mod tasks;
 mod transfer;
 mod undo;
 
+pub use dangling::{Dangling, dangling_link};
 pub use error::NodeError;
 pub use event::{EventSink, NodeEvent};
 pub use gsv_tools::{CommandLimits, Supervisor, is_inside_command, machine_memory_bytes, supervise_main};

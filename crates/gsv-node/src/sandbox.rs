@@ -252,6 +252,7 @@ fn set_up(
         environment: environment(plan, env::vars_os(), &settings.env),
         may_leave: settings.may_leave,
         network: network.map(|listed| Network { listed }),
+        forbids_hosts: settings.hosts.is_none(),
     })
 }
 

@@ -1925,6 +1925,9 @@ pub struct ChatTool {
     /// At most 32 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
+    /// At most 4096 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// Whether the call starts or has ended.
@@ -7049,6 +7052,8 @@ pub struct TokenEntry {
     /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<u64>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub connected: Option<bool>,
     /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<u64>,

@@ -70,6 +70,8 @@ pub struct Escalation {
     pub may_ask: MayAsk,
     /// The call has asked for hosts.
     pub has_hosts: bool,
+    /// The owner of the machine lets no command reach a host (`network = "none"`).
+    pub forbids_hosts: bool,
 }
 
 /// [`Escalation`] in `meta.json` of a command. A node of another version may read it, so the fields stay.
@@ -82,6 +84,8 @@ struct Stored {
     may_ask_hosts: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     has_hosts: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    forbids_hosts: bool,
 }
 
 impl From<Stored> for Escalation {
@@ -94,6 +98,7 @@ impl From<Stored> for Escalation {
         Self {
             may_ask,
             has_hosts: stored.has_hosts,
+            forbids_hosts: stored.forbids_hosts,
         }
     }
 }
@@ -104,6 +109,7 @@ impl From<Escalation> for Stored {
             may_leave: escalation.may_ask != MayAsk::Nothing,
             may_ask_hosts: escalation.may_ask == MayAsk::OffOrHosts,
             has_hosts: escalation.has_hosts,
+            forbids_hosts: escalation.forbids_hosts,
         }
     }
 }
@@ -113,7 +119,11 @@ pub fn explain(profile: Profile, escalation: Escalation, refused: &[String], out
     if profile == Profile::Off || [NOT_SET_UP, NO_PROGRAM].iter().any(|text| output.contains(text)) {
         return None;
     }
-    let Escalation { may_ask, has_hosts } = escalation;
+    let Escalation {
+        may_ask,
+        has_hosts,
+        forbids_hosts,
+    } = escalation;
     if !refused.is_empty() {
         return Some(refused_text(profile, may_ask, refused));
     }
@@ -127,11 +137,19 @@ pub fn explain(profile: Profile, escalation: Escalation, refused: &[String], out
             FOR_ANYTHING.to_owned()
         }
     };
+    // A command outside the sandbox would reach every host, which is not what this owner wants.
+    let network_advice = || {
+        if forbids_hosts {
+            FOR_FORBIDDEN_HOSTS.to_owned()
+        } else {
+            advice("`sandbox`")
+        }
+    };
     let (limit, advice) = if has(UNRESOLVED) && !has_network {
         let advice = if may_ask == MayAsk::OffOrHosts {
             FOR_NAMES.to_owned()
         } else {
-            advice("`sandbox`")
+            network_advice()
         };
         ("has no network, so names of hosts do not resolve", advice)
     } else if !has(UNRESOLVED) && profile != Profile::WorkspaceNet && output.lines().any(has_no_server) {
@@ -139,7 +157,7 @@ pub fn explain(profile: Profile, escalation: Escalation, refused: &[String], out
         let advice = if may_ask == MayAsk::OffOrHosts && !has_hosts {
             FOR_LOCALHOST.to_owned()
         } else {
-            advice("`sandbox`")
+            network_advice()
         };
         ("lets no command reach a server of the machine on localhost", advice)
     } else if has(UNRESOLVED) || has(NETWORK) {
@@ -148,7 +166,7 @@ pub fn explain(profile: Profile, escalation: Escalation, refused: &[String], out
         } else {
             "has no network"
         };
-        (limit, advice("`sandbox`"))
+        (limit, network_advice())
     } else if !has(FILES) {
         return None;
     } else if profile == Profile::Strict {
@@ -168,6 +186,8 @@ pub fn explain(profile: Profile, escalation: Escalation, refused: &[String], out
 }
 
 const FOR_ANYTHING: &str = "if it needs that, call Bash again with `sandbox` set to `off`; the user is asked first";
+
+const FOR_FORBIDDEN_HOSTS: &str = "the owner of this machine lets commands reach no hosts: do it without the network, or ask the user to change `network = \"none\"` in node.toml and to start the node again";
 
 /// What the sandbox has on localhost is what the command has started; the owner lists what it may reach besides (rule SB14).
 const FOR_LOCALHOST: &str = "start the server in the same command. For a server that runs already and speaks HTTP, ask the user to list it in `network` of node.toml (as in \"localhost:3000\") and to start the node again, then call Bash again with `sandbox` set to `workspace+net` and `hosts` set to it. For any other server, call Bash again with `sandbox` set to `off`; the user is asked first";
@@ -221,6 +241,7 @@ mod tests {
     const NONE: Escalation = Escalation {
         may_ask: MayAsk::Nothing,
         has_hosts: false,
+        forbids_hosts: false,
     };
     const LEAVE: Escalation = Escalation {
         may_ask: MayAsk::Off,
@@ -249,6 +270,13 @@ mod tests {
                 Escalation {
                     has_hosts: true,
                     ..HOSTS
+                },
+            ),
+            (
+                r#"{"mayLeave":true,"forbidsHosts":true}"#,
+                Escalation {
+                    forbids_hosts: true,
+                    ..LEAVE
                 },
             ),
         ] {
@@ -353,6 +381,31 @@ mod tests {
             "connecting to localhost\nto a.org: Connection refused",
         ] {
             assert_eq!(explain(Profile::Workspace, HOSTS, &[], output), None, "{output}");
+        }
+    }
+
+    #[test]
+    fn sb9_where_the_owner_forbids_hosts_the_note_names_that_setting_and_no_way_around_it() {
+        for may_ask in [MayAsk::Off, MayAsk::Nothing] {
+            let forbidden = Escalation {
+                may_ask,
+                forbids_hosts: true,
+                ..NONE
+            };
+            for output in [
+                "curl: (6) Could not resolve host: example.org",
+                "connect: Network is unreachable",
+                "connect ECONNREFUSED 127.0.0.1:5432",
+            ] {
+                let found = explain(Profile::Workspace, forbidden, &[], output).unwrap();
+                assert!(
+                    found.contains("change `network = \"none\"` in node.toml") && !found.contains("`sandbox`"),
+                    "{output}: {found}"
+                );
+            }
+            // Files have nothing to do with the network.
+            let found = explain(Profile::Workspace, forbidden, &[], "touch: Read-only file system").unwrap();
+            assert!(!found.contains("`network"), "{found}");
         }
     }
 

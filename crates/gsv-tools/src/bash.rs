@@ -101,6 +101,7 @@ fn confined(sessions: &Sessions) -> String {
             let names: Vec<String> = listed.iter().map(ToString::to_string).collect();
             format!("reach these hosts by http and https: {}", names.join(", "))
         }
+        _ if sessions.forbids_hosts() => "have no network, because the owner of the machine wants that".to_owned(),
         _ => "have no network".to_owned(),
     };
     let confined = match sessions.profile() {

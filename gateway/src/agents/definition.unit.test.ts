@@ -248,12 +248,15 @@ test("[DG2] sub_agents name agents that exist, and never lead back", () => {
     ["a", "a"],
     ["b", "b"],
     ["c", "c"],
+    ["reviewer", "reviewer"],
   ]);
   const of = (list: string, below: readonly (readonly [string, readonly string[]])[] = []) =>
     problemsOf(minimal(`sub_agents: ${list}`), { names, below: new Map(below) }).map(({ path, line, problem }) => [path, line, problem]);
   assert.deepEqual(of("[b, c]", [["b", ["c"]]]), []);
   assert.deepEqual(of("[a]"), [["sub_agents[0]", 3, "An agent cannot hand tasks to itself."]]);
-  assert.deepEqual(of("[b, cc]"), [["sub_agents[1]", 3, "There is no agent with this name. Did you mean `c`?"]]);
+  assert.deepEqual(of("[b, revewer]"), [["sub_agents[1]", 3, "There is no agent with this name. Did you mean `reviewer`?"]]);
+  // Of a name of one or two letters each edit makes another name.
+  assert.deepEqual(of("[b, cc]"), [["sub_agents[1]", 3, "There is no agent with this name. Define it first."]]);
   const loop = "It leads back to this agent: b hands tasks to it, itself or through others.";
   assert.deepEqual(
     of("[b]", [

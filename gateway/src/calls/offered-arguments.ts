@@ -1,5 +1,5 @@
 /** Whether a call is one that its tool offers. PURE. The owner is not asked about a call that is refused in any case. */
-import type { SandboxProfile } from "../../../protocol/gen/types.ts";
+import type { NodeSandbox, SandboxProfile } from "../../../protocol/gen/types.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import { HOSTS, hasSandbox, SANDBOX } from "../policy/hosts.ts";
 
@@ -10,10 +10,11 @@ interface Offered {
   readonly args: Readonly<Record<string, unknown>>;
   /** What the machine has reported; undefined for a tool of the gateway. */
   readonly sandbox: SandboxProfile | undefined;
+  readonly tier?: NodeSandbox["tier"];
 }
 
 /** What the model is told. Undefined: the tool offers such a call. */
-export function notOffered({ name, schema, args, sandbox }: Offered): string | undefined {
+export function notOffered({ name, schema, args, sandbox, tier }: Offered): string | undefined {
   if (!isJsonObject(schema)) return undefined;
   const required = Array.isArray(schema["required"]) ? schema["required"] : [];
   const missing = required.filter((one): one is string => typeof one === "string" && !Object.hasOwn(args, one));
@@ -30,6 +31,9 @@ export function notOffered({ name, schema, args, sandbox }: Offered): string | u
   if (Array.isArray(offered) && offered.includes(value)) return undefined;
   if (value !== "off" && value !== "workspace+net")
     return `Not run: ${name} takes no \`${SANDBOX}\` of \`${value.slice(0, 64)}\`. Make the call again without it${Array.isArray(offered) ? `, or with ${offered.join(" or ")}` : ""}.`;
+  // Bubblewrap can let single hosts through, so it is the owner who lets none through. A command outside would reach every host.
+  if (value === "workspace+net" && tier === "bubblewrap" && sandbox !== "strict" && Array.isArray(offered))
+    return `Not run: the owner of the machine lets commands reach no hosts. Do it without the network, or ask the user to change \`network = "none"\` in node.toml there and to start the node again.`;
   // With Landlock alone no single host can be let through.
   const isOffOffered = value === "workspace+net" && Array.isArray(offered) && offered.includes("off");
   const instead = isOffOffered

@@ -17,6 +17,15 @@ describe("[AP17] a call that is refused in any case", () => {
     const hosts = { command: "pwd", sandbox: "workspace+net", hosts: ["example.org"] };
     assert.match(told(bash(undefined), off) ?? "", /^Not run: the owner of the machine lets no command leave its sandbox/);
     assert.match(told(bash(["off"]), hosts) ?? "", /lets no command ask for hosts.*set `sandbox` to `off` and leave `hosts` out/);
+    // [SB9] Bubblewrap could let hosts through: the owner does not, and a command outside the sandbox is no answer to that.
+    const forbidden = notOffered({ name: "lap__Bash", schema: bash(["off"]), args: hosts, sandbox: "workspace", tier: "bubblewrap" });
+    assert.match(forbidden ?? "", /lets commands reach no hosts\..*change `network = "none"` in node\.toml/);
+    assert.doesNotMatch(forbidden ?? "", /`off`/);
+    for (const [sandbox, tier] of [
+      ["strict", "bubblewrap"],
+      ["workspace", "landlock"],
+    ] as const)
+      assert.match(notOffered({ name: "lap__Bash", schema: bash(["off"]), args: hosts, sandbox, tier }) ?? "", /set `sandbox` to `off`/);
     assert.match(
       told(bash(["off", "workspace+net"]), { command: "pwd", sandbox: "none" }) ?? "",
       /^Not run: lap__Bash takes no `sandbox` of `none`\. Make the call again without it, or with off or workspace\+net\.$/,

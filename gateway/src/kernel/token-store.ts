@@ -105,6 +105,11 @@ export class Tokens {
     return grantOf(found);
   }
 
+  /** A connection with this token has ended: it was in use until now. */
+  used(tokenId: string, now: number): void {
+    run(this.#db.sql, "UPDATE tokens SET last_used_at = ? WHERE id = ? AND last_used_at <= ?", now, tokenId, now - USED_GRAIN_MS);
+  }
+
   async create(params: TokensCreateParams, now: number): Promise<Result<{ readonly token: string; readonly entry: TokenEntry }>> {
     const problem = misfit(params);
     if (problem !== undefined) return fail("protocol.invalid_params", problem);

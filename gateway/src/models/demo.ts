@@ -55,7 +55,7 @@ function textOf(message: Message): string {
   return message.content.map((block) => (block.type === "text" ? block.text : "")).join("\n");
 }
 
-/** A tool's output, unchanged: a command's `output`, a file's `content`, else the whole result. */
+/** A tool's output, unchanged: a command's `output` and how it ended, a file's `content`, else the whole result. */
 function outputOf(result: ToolResultMessage): string {
   const all = textOf(result);
   let value: unknown;
@@ -69,10 +69,17 @@ function outputOf(result: ToolResultMessage): string {
   if (!isJsonObject(value)) return all;
   const main = value["output"] ?? value["content"];
   if (typeof main !== "string") return all;
-  const exit = value["exitCode"];
-  if (typeof exit !== "number" || exit === 0) return main;
-  const note = value["note"];
-  return `${main}\n[exit code ${exit}]${typeof note === "string" ? `\n[The machine says: ${note}.]` : ""}`;
+  const { exitCode, signal, note } = value;
+  // A command may end without an error and have a note: it took the answer of the proxy for that of the host.
+  return [
+    main,
+    typeof exitCode === "number" && exitCode !== 0 ? `[exit code ${exitCode}]` : undefined,
+    value["timedOut"] === true ? "[timed out]" : undefined,
+    typeof signal === "string" ? `[ended by ${signal}]` : undefined,
+    typeof note === "string" ? `[The machine says: ${note}.]` : undefined,
+  ]
+    .filter((line) => line !== undefined)
+    .join("\n");
 }
 function report(results: readonly ToolResultMessage[]): string {
   return results

@@ -119,6 +119,12 @@ describe("[P4.2] demo model", () => {
         '{"exitCode":56,"output":"","note":"the sandbox did not let it out"}',
         "[exit code 56]\n[The machine says: the sandbox did not let it out.]",
       ],
+      [
+        '{"exitCode":0,"output":"HTTP/1.1 403","note":"the sandbox did not let it out"}',
+        "HTTP/1.1 403\n[The machine says: the sandbox did not let it out.]",
+      ],
+      ['{"output":"half","signal":"SIGKILL","timedOut":false}', "half\n[ended by SIGKILL]"],
+      ['{"output":"half","signal":"SIGTERM","timedOut":true}', "half\n[timed out]\n[ended by SIGTERM]"],
     ] as const) {
       const { text } = await ask([user("run: date"), first.message, result(given)]);
       assert.ok(text.includes(`\n${shown}\n`), text);

@@ -96,6 +96,20 @@ export function commandEnd(row: ToolResultRow): { readonly exitCode?: number; re
   const [code, signal] = [EXIT_CODE.exec(text)?.[1], SIGNAL.exec(text)?.[1]];
   return { ...(code === undefined ? {} : { exitCode: Number(code) }), ...(signal === undefined ? {} : { signal }) };
 }
+const NOTE = /"note":("(?:[^"\\]|\\.){1,4096}")/;
+const NOTE_CHARS = 1_000;
+/** What the machine says about the end of a command, such as the host that its sandbox did not let it reach. Read as in `commandEnd`. */
+export function commandNote(row: ToolResultRow): { readonly note?: string } {
+  const text = textOf(row.message.content);
+  if (row.outcome !== "ok" || !COMMAND_TOOL.test(row.message.toolName) || !text.startsWith("{")) return {};
+  const literal = NOTE.exec(text)?.[1];
+  if (literal === undefined) return {};
+  try {
+    return { note: head(String(JSON.parse(literal)), NOTE_CHARS) };
+  } catch {
+    return {};
+  }
+}
 const toolEnded = (row: ToolResultRow): ChatFields => ({
   state: "tool",
   tool: {
@@ -107,6 +121,7 @@ const toolEnded = (row: ToolResultRow): ChatFields => ({
     output: shownOutput(row.message.toolName, textOf(row.message.content)),
     ...(row.durationMs === undefined ? {} : { durationMs: Math.round(row.durationMs) }),
     ...commandEnd(row),
+    ...commandNote(row),
   },
   sessionSeq: row.seq,
   step: row.step,

@@ -5,6 +5,10 @@ import type { ToolResultRow } from "./machine/log.ts";
 
 /** What clients are told about the end of a call with this result. */
 function ended(text: string, toolName = "lap__Bash", outcome: ToolResultRow["outcome"] = "ok"): object {
+  const { exitCode, signal } = shownTool(text, toolName, outcome);
+  return { exitCode, signal };
+}
+function shownTool(text: string, toolName = "lap__Bash", outcome: ToolResultRow["outcome"] = "ok") {
   const message = {
     role: "toolResult",
     toolCallId: "c",
@@ -16,8 +20,7 @@ function ended(text: string, toolName = "lap__Bash", outcome: ToolResultRow["out
   const row: ToolResultRow = { kind: "toolResult", seq: 1, at: 1, runId: "r", step: 0, callId: "c", message, outcome };
   const [news] = rowEvents("agent:main:cli:dm:main", row);
   assert.ok(news?.event === "chat" && news.payload.state === "tool");
-  const { exitCode, signal } = news.payload.tool;
-  return { exitCode, signal };
+  return news.payload.tool;
 }
 
 test("a command that failed is told from one that succeeded, also when its result is cut", () => {
@@ -36,4 +39,14 @@ test("only a command's own result tells how it ended", () => {
   assert.deepEqual(ended('{"exitCode":2}', "lap__Read"), nothing);
   assert.deepEqual(ended('text "exitCode":2,'), nothing);
   assert.deepEqual(ended('{"exitCode":2}', "lap__Bash", "unknown"), nothing);
+});
+test("[SB9] what the machine notes about a command reaches the person, and output that looks like a note does not", () => {
+  const note = (text: string, tool = "lap__Bash", outcome: ToolResultRow["outcome"] = "ok") => shownTool(text, tool, outcome).note;
+  assert.equal(note('{"exitCode":0,"note":"did not reach \\"a.org\\"","output":"403"}'), 'did not reach "a.org"');
+  assert.equal(note(`{"note":"${"x".repeat(2_000)}","output":""}`)?.length, 1_000);
+  assert.equal(note(JSON.stringify({ exitCode: 0, output: '{"note":"made up"}' })), undefined);
+  assert.equal(note('{"note":"bad \\x escape"}'), undefined);
+  assert.equal(note('{"note":"x"}', "lap__Read"), undefined);
+  assert.equal(note('{"note":"x"}', "lap__Bash", "error"), undefined);
+  assert.equal(note('"note":"x"'), undefined);
 });

@@ -2,7 +2,7 @@
  * The tools that a run offers to the model, and the targets of the model's calls. PURE. A call must use the exact name of an offered
  * tool; any other becomes an error that tells the model what is wrong (rule G4).
  */
-import type { NodeEntry, SandboxProfile } from "../../../protocol/gen/types.ts";
+import type { NodeEntry, NodeSandbox, SandboxProfile } from "../../../protocol/gen/types.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import { INVALID_ARGUMENTS, MAX_DEPTH } from "../models/answer.ts";
 import { isAllowed } from "../agents/definition.ts";
@@ -85,7 +85,9 @@ export function resolveCall(
   const granted = { grants: grants.held, agentId: grants.agentId, sandbox: sandbox ?? "off" };
   const decision = decide(asked, { ...policy, isOwners, granted });
   if (decision.verdict === "deny") return denied(decision);
-  const refused = decision.verdict === "ask" ? notOffered({ name, schema: definition.inputSchema, args: asked.args, sandbox }) : undefined;
+  const tier = tierAt(target, nodes);
+  const refused =
+    decision.verdict === "ask" ? notOffered({ name, schema: definition.inputSchema, args: asked.args, sandbox, tier }) : undefined;
   if (refused !== undefined) return { kind: "none", reason: "tool.bad_args", message: refused };
   // The decision of the answer goes by what this one went by.
   const heard = isUnsure(policy.taint) ? { taint: policy.taint } : {};
@@ -110,6 +112,9 @@ const awayText = (name: string, target: ToolTarget): string => {
 /** The profile that the machine has reported for its commands. */
 export const sandboxAt = (target: ToolTarget, nodes: readonly NodeEntry[]): SandboxProfile | undefined =>
   target.kind === "node" ? nodes.find(({ nodeId }) => nodeId === target.nodeId)?.sandbox?.profile : undefined;
+
+const tierAt = (target: ToolTarget, nodes: readonly NodeEntry[]): NodeSandbox["tier"] =>
+  target.kind === "node" ? nodes.find(({ nodeId }) => nodeId === target.nodeId)?.sandbox?.tier : undefined;
 
 const isConfined = (target: ToolTarget, nodes: readonly NodeEntry[]): boolean =>
   target.kind === "node" &&

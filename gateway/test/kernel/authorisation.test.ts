@@ -222,6 +222,29 @@ test("[A5][S4] the lifecycle of a token", async () => {
   expect((await admin.refused("tokens.revoke", { tokenId: "nope" })).reason).toBe("token.not_found");
 });
 
+test("[A5] a token is used as long as its connection is, and until the end of it", async () => {
+  const admin = peers.get("admin");
+  if (admin === undefined) throw new Error("no admin");
+  const mine = await token("client");
+  const peer = await open();
+  await peer.ok("connect", connectParams("client", "long", mine.token));
+  const entry = async () =>
+    (await admin.ok<{ tokens: { tokenId: string; lastUsedAt?: number; connected?: boolean }[] }>("tokens.list")).tokens.find(
+      ({ tokenId }) => tokenId === mine.tokenId,
+    );
+  const begun = (await entry())?.lastUsedAt ?? 0;
+  expect(await entry()).toMatchObject({ connected: true });
+  const later = begun + 5 * 3_600_000;
+  const now = vi.spyOn(Date, "now").mockReturnValue(later);
+  try {
+    peer.socket.close();
+    await vi.waitFor(async () => expect(await entry()).not.toHaveProperty("connected"));
+    expect(await entry()).toMatchObject({ lastUsedAt: later });
+  } finally {
+    now.mockRestore();
+  }
+});
+
 test("[S4] the last admin token can't be revoked, and a revoked first token is not imported again", async () => {
   const admin = peers.get("admin");
   const first = await runInDurableObject(gateway(), (_gateway, state) =>

@@ -91,6 +91,11 @@ impl Sessions {
             .is_some_and(|sandbox| sandbox.may_ask() == MayAsk::OffOrHosts)
     }
 
+    /// Whether the owner of the machine lets no command reach a host.
+    pub(crate) fn forbids_hosts(&self) -> bool {
+        self.sandbox().is_some_and(|sandbox| sandbox.forbids_hosts)
+    }
+
     /// The hosts that every command may reach.
     pub(crate) fn listed(&self) -> &[HostRule] {
         let network = self.sandbox().and_then(|sandbox| sandbox.network.as_ref());
@@ -127,8 +132,11 @@ impl Sessions {
             Some(sandbox) if !sandbox.may_leave => {
                 "the owner of this machine lets no command ask for hosts (`escalation` in node.toml)"
             }
+            Some(sandbox) if sandbox.forbids_hosts => {
+                "the owner of this machine lets commands reach no hosts; do it without the network, or ask the user to change `network = \"none\"` in node.toml and to start the node again"
+            }
             Some(_) => {
-                "the sandbox of this machine can't let commands reach single hosts, or its owner forbids it (`gsv node sandbox` tells); for a command that needs the network, set `sandbox` to `off` and leave `hosts` out, which the user is asked about"
+                "the sandbox of this machine can't let commands reach single hosts (`gsv node sandbox` tells why); for a command that needs the network, set `sandbox` to `off` and leave `hosts` out, which the user is asked about"
             }
         }
     }
@@ -178,6 +186,7 @@ mod tests {
             environment: vec![],
             may_leave,
             network: has_network.then_some(network),
+            forbids_hosts: false,
         }
     }
 
@@ -225,10 +234,15 @@ mod tests {
                 .to_string()
                 .contains("has listed it")
         );
+        let forbidding = Sandbox {
+            forbids_hosts: true,
+            ..sandbox(true, false)
+        };
         for (other, why) in [
             (None, "this machine has no sandbox"),
             (Some(sandbox(false, true)), "`escalation` in node.toml"),
             (Some(sandbox(true, false)), "can't let commands reach single hosts"),
+            (Some(forbidding), "change `network = \"none\"` in node.toml"),
         ] {
             let (_dir, sessions) = sessions(other);
             let refused = sessions
@@ -236,6 +250,7 @@ mod tests {
                 .unwrap_err()
                 .to_string();
             assert!(refused.contains(why), "{refused}");
+            assert!(!why.contains("network") || !refused.contains("`off`"), "{refused}");
         }
     }
 }

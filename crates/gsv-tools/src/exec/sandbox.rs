@@ -22,6 +22,8 @@ pub struct Sandbox {
     pub may_leave: bool,
     /// Absent: the sandbox has no way to the network.
     pub network: Option<Network>,
+    /// It has none because the owner of the machine wants none (`network = "none"`).
+    pub forbids_hosts: bool,
 }
 
 /// The way of commands to single hosts.
@@ -83,6 +85,7 @@ mod tests {
                 environment: vec![],
                 may_leave,
                 network: has_network.then(Network::default),
+                forbids_hosts: false,
             };
             sandbox.may_ask()
         };
@@ -109,6 +112,7 @@ mod tests {
             environment: vec![],
             may_leave: true,
             network,
+            forbids_hosts: false,
         };
         let network = || {
             Some(Network {

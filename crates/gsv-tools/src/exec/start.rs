@@ -265,6 +265,7 @@ async fn open_gate(
         escalation: Escalation {
             may_ask: (sandbox.filter(|_| !spec.read_only)).map_or(MayAsk::Nothing, Sandbox::may_ask),
             has_hosts: !spec.hosts.is_empty(),
+            forbids_hosts: sandbox.is_some_and(|sandbox| sandbox.forbids_hosts),
         },
         limits: how.supervisor.limits(),
     };

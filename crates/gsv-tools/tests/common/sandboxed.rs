@@ -71,6 +71,7 @@ pub fn apply(config: &mut Config, tier: Tier, root: &Path) {
         own_roots,
         environment,
         network: tier.has_hosts().then(Network::default),
+        forbids_hosts: false,
     });
 }
 

@@ -20,7 +20,8 @@ import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { ChangesPort, ChangingCall } from "../../ports/changes.ts";
 import type { NodesPort, NodeUndoPort } from "../../ports/nodes.ts";
-import { type Result, sentence, succeed } from "../../ports/result.ts";
+import { type Failure, type Result, sentence, succeed } from "../../ports/result.ts";
+import type { SessionsPort } from "../../ports/sessions.ts";
 import type { SkillApprovals } from "../../ports/skill-approvals.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { createWorkspaceStore } from "../../storage/workspace/store.ts";
@@ -31,6 +32,7 @@ export interface UndoPorts
     NodesPort,
     NodeUndoPort,
     SkillApprovals,
+    Pick<SessionsPort, "sessions">,
     Pick<KernelPorts, "audit" | "background" | "config" | "ids" | "now"> {
   readonly bucket: Bucket;
 }
@@ -39,6 +41,8 @@ export interface UndoPorts
 const CAPABILITY = "filesystem.undo";
 const MAIN_SESSION = "main";
 const MAX_COMMANDS = 1000;
+/** A name from outside, as a message repeats it. */
+const shown = (name: string): string => JSON.stringify(name.slice(0, 120));
 /** Parts of one machine's undo. */
 const MAX_PARTS = 1000;
 type Params = { readonly target?: string | undefined; readonly sessionKey?: string | undefined; readonly force?: boolean | undefined };
@@ -53,7 +57,7 @@ interface Found {
 export const undoFeature: FeatureDefinition<UndoPorts, object> = {
   name: "undo",
   create(ports) {
-    const { changes, config, now } = ports;
+    const { changes, config, now, sessions } = ports;
     const store = createWorkspaceStore(ports.bucket);
 
     function find({ target, sessionKey }: Params, skip: number): Result<Found> {
@@ -65,13 +69,7 @@ export const undoFeature: FeatureDefinition<UndoPorts, object> = {
       const key = named?.value.key;
       const calls = target === undefined ? changes.lastRun(key ?? "", skip) : changes.calls(target, key);
       const [first] = calls;
-      if (first === undefined)
-        return target === undefined
-          ? fail(
-              "undo.nothing",
-              `In the last 7 days, no run of ${key} changed a file with a file tool, or all of them are undone. What commands changed is not kept.`,
-            )
-          : fail("undo.nothing");
+      if (first === undefined) return target === undefined ? nothingOf(key ?? "", sessionKey ?? "") : nothingCalled(target, key);
       const isOne = target?.includes("/") === true && first.callId === target;
       if (isOne) return succeed({ kind: target.startsWith("undo/") ? "undo" : "call", target, scope: target, calls });
       return succeed({
@@ -81,6 +79,44 @@ export const undoFeature: FeatureDefinition<UndoPorts, object> = {
         calls,
       });
     }
+
+    function nothingOf(key: string, asked: string): Failure {
+      // The main conversation begins with its first message.
+      if (sessions.find(key) === undefined && key !== mainSession()) {
+        const meant = sessions.keyEndingWith(asked.trim());
+        const hint = meant === undefined ? "List the conversations: `gsv session list`." : `Did you mean \`gsv undo --session ${meant}\`?`;
+        return fail("session.not_found", `There is no conversation ${key}, so nothing was undone.`, hint);
+      }
+      return fail(
+        "undo.nothing",
+        `In the last 7 days, no run of ${key} changed a file with a file tool, or all of them are undone. What commands changed is not kept.`,
+      );
+    }
+    function nothingCalled(target: string, key: string | undefined): Failure {
+      const elsewhere = key === undefined ? undefined : changes.calls(target, undefined)[0]?.sessionKey;
+      if (elsewhere !== undefined)
+        return fail(
+          "undo.nothing",
+          `${shown(target)} is of the conversation ${elsewhere}, not of ${key}.`,
+          `Name it alone: \`gsv undo ${target}\`.`,
+        );
+      const named = namedSession(config, target);
+      if (named.ok && sessions.find(named.value.key) !== undefined)
+        return fail(
+          "undo.nothing",
+          `${named.value.key} is a conversation, not a run or a call.`,
+          `Name it as one: \`gsv undo --session ${named.value.key}\`.`,
+        );
+      return fail(
+        "undo.nothing",
+        `Nothing can be undone under the name ${shown(target)}: no run, call or undo of the last 7 days has it, or it changed no file with a file tool.`,
+        "`gsv undo` alone offers the last run that changed files. `gsv audit --action tool.call` lists calls.",
+      );
+    }
+    const mainSession = (): string | undefined => {
+      const main = namedSession(config, `agent:${config.defaultAgentId()}:${MAIN_SESSION}`);
+      return main.ok ? main.value.key : undefined;
+    };
 
     async function onNode(nodeId: string, { scope, target }: Found, { undoId, dryRun, force }: Asked): Promise<UndoPlace> {
       const files = new Placed();

@@ -65,6 +65,9 @@ describe("paths", () => {
     assert.equal(editDistance("ab", "ba"), 1);
     assert.equal(nearest("providr", ["provider", "id"]), "provider");
     assert.equal(nearest("zzzzzz", ["provider", "id"]), undefined);
+    assert.equal(nearest("fallback", ["fallbacks", "id"]), "fallbacks");
+    assert.equal(nearest("is", ["id"]), undefined, "each edit makes another name of two letters");
+    assert.equal(nearest("auth", ["authorizedOrigins"]), undefined, "a small part of a name is another name");
   });
 });
 

@@ -6,7 +6,7 @@
 import { NOT_SERVED_PATHS, SECRET_PATHS } from "../../../../protocol/gen/config.ts";
 import { type Cell, fieldsOf, resolveCell } from "../../../../protocol/runtime/cells.ts";
 import { explainCell, problemText } from "../../../../protocol/runtime/explain.ts";
-import { nearest } from "../../../../protocol/runtime/nearest.ts";
+import { editDistance, nearest } from "../../../../protocol/runtime/nearest.ts";
 import { isJsonObject, type JsonObject } from "../../../../protocol/runtime/json-object.ts";
 import { formatPath, isForbiddenName, parsePath } from "./paths.ts";
 
@@ -41,39 +41,72 @@ function childOf(parent: Cell, name: string): Cell | undefined {
   }
 }
 
-function unknownPath(segments: readonly string[], index: number, at: Cell): string {
+const unknownPath = (segments: readonly string[], index: number, at: Cell): string =>
+  `There is no setting ${shown(segments)}${advice(segments, index, at)}`;
+
+/** What to write instead; without anything near, which settings there are. */
+function advice(segments: readonly string[], index: number, at: Cell): string {
   const parent = resolveCell(at);
-  const written = shown(segments);
   const name = segments[index] ?? "";
   const where = segments.slice(0, index);
-  if (isForbiddenName(name)) return `There is no setting ${written}: nothing can be called ${name}.`;
-  if (parent[0] === "array")
-    return `There is no setting ${written}: ${shown(where)} is a list, name a position such as ${shown([...where, "0"])}.`;
-  if (parent[0] !== "struct") return `There is no setting ${written}: ${shown(where)} is a single value.`;
+  if (isForbiddenName(name)) return `: nothing can be called ${name}.`;
+  if (parent[0] === "array") return `: ${shown(where)} is a list, name a position such as ${shown([...where, "0"])}.`;
+  if (parent[0] !== "struct") return `: ${shown(where)} is a single value.`;
   const names = fieldsOf(parent[1]).map((field) => field.name);
-  const best = beginningWith(name, names) ?? nearest(name, names);
-  if (best !== undefined) return `There is no setting ${written}. Did you mean ${shown([...where, best, ...segments.slice(index + 1)])}?`;
-  const elsewhere = elsewhereOf(segments.at(-1) ?? "");
-  if (elsewhere !== undefined) return `There is no setting ${written}. Did you mean ${elsewhere}?`;
-  return `There is no setting ${written}. ${where.length === 0 ? "Settings are" : `${shown(where)} has`} ${names.join(", ")}.`;
+  const [here, elsewhere] = [hereOf(segments, index, names, at), elsewhereOf(segments)];
+  // A name alone that a setting of a group has (`mode`) is that setting rather than a misspelt group.
+  const meant = segments.length === 1 ? (elsewhere ?? here) : (here ?? elsewhere);
+  return meant ?? `. ${where.length === 0 ? "Settings are" : `${shown(where)} has`} ${names.join(", ")}.`;
 }
 
+/** A misspelt name of this group. Only a setting that exists is named. */
+function hereOf(segments: readonly string[], index: number, names: readonly string[], at: Cell): string | undefined {
+  const name = segments[index] ?? "";
+  const best = beginningWith(name, names) ?? nearest(name, names);
+  if (best === undefined) return undefined;
+  const fixed = [...segments.slice(0, index), best, ...segments.slice(index + 1)];
+  let cell = at;
+  for (const [next, part] of fixed.entries()) {
+    if (next < index) continue;
+    const child = isForbiddenName(part) ? undefined : childOf(cell, part);
+    if (child === undefined) return resolveCell(cell)[0] === "struct" ? advice(fixed, next, cell) : undefined;
+    cell = child;
+  }
+  return didYouMean([shown(fixed)]);
+}
+
+const didYouMean = (paths: readonly string[]): string => `. Did you mean ${paths.join(" or ")}?`;
 /** The only name that begins so: `dayCost` for `dayCostUsd`. */
 function beginningWith(name: string, names: readonly string[]): string | undefined {
   const found = name.length < 3 ? [] : names.filter((other) => other.toLowerCase().startsWith(name.toLowerCase()));
   return found.length === 1 ? found[0] : undefined;
 }
-/** A setting with such a name at another place; one near the top is meant rather than one deep inside. */
-function elsewhereOf(name: string): string | undefined {
-  for (const group of [leaves().filter(({ depth }) => depth <= 2), leaves()]) {
-    const meant = nearest(
-      name,
-      group.map((leaf) => leaf.name),
-    );
-    if (meant !== undefined) return group.find((leaf) => leaf.name === meant)?.path;
-  }
-  return undefined;
+const MOST_MEANT = 4;
+/**
+ * Settings with such a name anywhere; those near the top are meant rather than those deep inside. A name alone may have several. With a
+ * group, the group decides between several: `heartbeat.every` is `agents.defaultHeartbeat.every`, and `memory.enabled` is none.
+ */
+function elsewhereOf(segments: readonly string[]): string | undefined {
+  const all = leaves().filter((leaf) => isNear(segments, leaf));
+  const top = all.filter(({ depth }) => depth <= 2);
+  const found = top.length > 0 ? top : all;
+  const groups = new Set(segments.slice(0, -1).flatMap(wordsOf));
+  const related = found.filter(({ words }) => words.some((word) => groups.has(word)));
+  const meant = related.length > 0 ? related : found;
+  const most = segments.length === 1 ? MOST_MEANT : 1;
+  return meant.length === 0 || meant.length > most ? undefined : didYouMean(meant.map(({ path }) => path));
 }
+/** Across groups a name must be nearly the whole name: `timezone` is `userTimezone`, and `token` is not `maxTokens`. */
+function isNear(segments: readonly string[], { name, words }: Leaf): boolean {
+  const [wanted, known] = [(segments.at(-1) ?? "").toLowerCase(), name.toLowerCase()];
+  if (wanted === known) return true;
+  const [written, own] = [segments.flatMap(wordsOf), wordsOf(name)];
+  const isEnd = written.at(-1) === own.at(-1) && wanted.length * 3 >= known.length;
+  if (isEnd && written.every((word) => words.includes(word) || own.includes(word))) return true;
+  if (own.includes(wanted)) return wanted.length * 3 >= known.length * 2;
+  return wanted.length >= 5 && editDistance(wanted, known) <= Math.floor(wanted.length / 5);
+}
+const wordsOf = (name: string): readonly string[] => name.split(/(?=[A-Z])/).map((word) => word.toLowerCase());
 
 /** Names come from outside: long ones are cut. */
 const shown = (segments: readonly string[]): string => {
@@ -81,17 +114,27 @@ const shown = (segments: readonly string[]): string => {
   return text.length <= 120 ? text : `${text.slice(0, 117)}...`;
 };
 
-type Leaves = readonly { readonly path: string; readonly name: string; readonly depth: number }[];
+interface Leaf {
+  readonly path: string;
+  readonly name: string;
+  readonly depth: number;
+  /** Of its groups. */
+  readonly words: readonly string[];
+}
+type Leaves = readonly Leaf[];
 let allLeaves: Leaves | undefined;
 /** Every setting in use that can be named without knowing a map's keys or a list's length. */
 const leaves = (): Leaves => (allLeaves ??= findLeaves());
 function findLeaves(): Leaves {
-  const found: { path: string; name: string; depth: number }[] = [];
+  const found: Leaf[] = [];
   const visit = (cell: Cell, path: readonly string[]): void => {
     const here = resolveCell(cell);
     if (notServedAt(path) !== undefined) return;
     if (here[0] === "struct") for (const field of fieldsOf(here[1])) visit(field.cell, [...path, field.name]);
-    else found.push({ path: formatPath(path), name: path.at(-1) ?? "", depth: path.length });
+    else {
+      const words = path.slice(0, -1).flatMap(wordsOf);
+      found.push({ path: formatPath(path), name: path.at(-1) ?? "", depth: path.length, words });
+    }
   };
   visit(ROOT, []);
   return found;

@@ -85,6 +85,22 @@ describe("agents' files", () => {
     expect([(await undo()).target, await read("a.md")]).toEqual(["run-2", "second"]);
   });
 
+  test("[UN6] a name that is of another conversation, or that is a conversation, says what to write instead", async () => {
+    const ref = await refOf();
+    await admin.ok("workspace.write", { path: "a.md", content: "first" });
+    await byRun(`${ref}/r1/1/0`, "a.md", "second", "run-1");
+    expect(await admin.refused("undo.plan", { target: "run-1", sessionKey: "agent:main:cli:dm:other" })).toMatchObject({
+      reason: "undo.nothing",
+      message: `"run-1" is of the conversation ${sessionKey}, not of agent:main:cli:dm:other.`,
+      hint: "Name it alone: `gsv undo run-1`.",
+    });
+    expect(await admin.refused("undo.plan", { target: sessionKey })).toMatchObject({
+      reason: "undo.nothing",
+      hint: `Name it as one: \`gsv undo --session ${sessionKey}\`.`,
+    });
+    expect(await admin.refused("undo.plan", { sessionKey: "agent:main:cli:dm:mian" })).toMatchObject({ reason: "session.not_found" });
+  });
+
   test("[UN6] without a target, commands of later runs are named: one of those runs may be meant", async () => {
     const ref = await refOf();
     await node("lap", undefined, KEEPS);
@@ -271,8 +287,22 @@ describe("machines", () => {
   });
 
   test("[UN6] there is nothing to undo, and a node may not ask for an undo", async () => {
-    for (const params of [{}, { target: "run-x" }, { target: "a/r1/1/0" }, { sessionKey: "agent:main:cli:dm:x" }])
-      expect((await admin.refused("undo.apply", params)).reason).toBe("undo.nothing");
+    for (const params of [{}, { sessionKey: "agent:main:main" }])
+      expect(await admin.refused("undo.apply", params)).toMatchObject({
+        reason: "undo.nothing",
+        message: expect.stringContaining(`no run of ${sessionKey} changed a file`),
+      });
+    for (const target of ["run-x", "a/r1/1/0", "undo/none"])
+      expect(await admin.refused("undo.apply", { target })).toMatchObject({
+        reason: "undo.nothing",
+        message: expect.stringContaining(`under the name "${target}": no run, call or undo of the last 7 days has it`),
+        hint: expect.stringContaining("`gsv undo` alone"),
+      });
+    expect(await admin.refused("undo.apply", { sessionKey: "agent:main:cli:dm:x" })).toMatchObject({
+      reason: "session.not_found",
+      message: "There is no conversation agent:main:cli:dm:x, so nothing was undone.",
+      hint: "List the conversations: `gsv session list`.",
+    });
     const lap = await node("lap");
     expect((await lap.refused("undo.apply", {})).reason).toBe("auth.forbidden");
     const plain = await client((await token("client")).token);

@@ -1,0 +1,53 @@
+//! Links whose target does not exist. Opening one fails as if there were no file, and a reader that stops there would use defaults that
+//! the owner has replaced. Changes nothing.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A link whose target does not exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dangling {
+    pub link: PathBuf,
+    pub target: PathBuf,
+}
+
+impl fmt::Display for Dangling {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (link, target) = (self.link.display(), self.target.display());
+        write!(formatter, "{link} is a link to {target}, which does not exist")
+    }
+}
+
+/// Why a path was not found although it is there: it, or a folder of it, is a link whose target does not exist.
+pub fn dangling_link(path: &Path) -> Option<Dangling> {
+    let link = path.ancestors().find(|part| fs::symlink_metadata(part).is_ok())?;
+    let target = fs::read_link(link).ok()?;
+    let is_dangling = fs::metadata(link).is_err();
+    is_dangling.then(|| Dangling {
+        link: link.to_owned(),
+        target,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn s20_a_link_without_its_target_is_told_from_a_path_that_does_not_exist() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        symlink("missing", at("link")).unwrap();
+        symlink(at("gone"), at("folder")).unwrap();
+        symlink(dir.path(), at("here")).unwrap();
+        for absent in ["none", "none/below", "here/none"] {
+            assert_eq!(dangling_link(&at(absent)), None, "{absent}");
+        }
+        let found = dangling_link(&at("link")).unwrap();
+        assert_eq!((found.link, found.target), (at("link"), "missing".into()));
+        let found = dangling_link(&at("folder/below/file")).unwrap();
+        assert_eq!((found.link, found.target), (at("folder"), at("gone")));
+    }
+}
