@@ -1,8 +1,12 @@
 //! "Did you mean": the nearest of some known names. Pure.
 
-/// The name nearest to `wrong`, if one is near enough to be meant: an edit for every three letters, three at most.
+/// The name nearest to `wrong`, if one is near enough to be meant: an edit for every three letters, three at most. Of a name with one or
+/// two letters each edit makes another name.
 pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (wrong.chars().count() / 3).clamp(1, 3);
+    let limit = (wrong.chars().count() / 3).min(3);
+    if limit == 0 {
+        return None;
+    }
     known
         .into_iter()
         .map(|name| (strsim::osa_distance(wrong, name), name))
@@ -20,8 +24,12 @@ mod tests {
         let known = ["url", "token", "node.token"];
         assert_eq!(nearest("tokn", known), Some("token"));
         assert_eq!(nearest("node.tokn", known), Some("node.token"));
-        assert_eq!(nearest("toekn", known), Some("token"), "two letters that changed places");
-        for far in ["colour", "user", "hook", "node.url"] {
+        assert_eq!(
+            nearest("toekn", known),
+            Some("token"),
+            "two letters that changed places"
+        );
+        for far in ["colour", "user", "hook", "node.url", "ur", "x", ""] {
             assert_eq!(nearest(far, known), None, "{far}");
         }
     }

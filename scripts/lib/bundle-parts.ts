@@ -57,7 +57,7 @@ const options = (outdir: string, parts: Set<string>): BuildOptions => ({
   outdir,
   plugins: [lazyParts(parts), unusedResources],
   logLevel: "warning",
-  // What `unused-resources.ts` leaves out has the name of a class that is made.
+  // Fails the build when a module uses a name that `unused-resources.ts` has left out.
   logOverride: { "import-is-undefined": "error" },
 });
 

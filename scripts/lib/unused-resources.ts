@@ -9,14 +9,8 @@ import type { Plugin } from "esbuild";
 import { ROOT } from "./root.ts";
 
 /** Modules that import resources, below `node_modules`, and what they import of them that is used. */
-const USED: Readonly<Record<string, readonly string[]>> = {
-  "openai/client.mjs": [
-    "./resources/index.mjs",
-    "./resources/chat/chat.mjs",
-    "./resources/responses/responses.mjs",
-    // Small, and its class is that of a module below it.
-    "./resources/webhooks.mjs",
-  ],
+export const USED: Readonly<Record<string, readonly string[]>> = {
+  "openai/client.mjs": ["./resources/index.mjs", "./resources/chat/chat.mjs", "./resources/responses/responses.mjs"],
   "openai/resources/index.mjs": ["./chat/index.mjs", "./responses/responses.mjs", "./webhooks.mjs"],
   "@anthropic-ai/sdk/client.mjs": ["./resources/index.mjs", "./resources/beta/beta.mjs"],
   "@anthropic-ai/sdk/resources/index.mjs": ["./beta/beta.mjs"],

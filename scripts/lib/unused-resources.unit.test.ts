@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -8,7 +8,7 @@ import type Anthropic from "@anthropic-ai/sdk";
 import { build } from "esbuild";
 import type OpenAI from "openai";
 import { ROOT } from "./root.ts";
-import { emptied, unusedResources } from "./unused-resources.ts";
+import { emptied, unusedResources, USED } from "./unused-resources.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "gsv-clients-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -41,7 +41,9 @@ describe("clients of model vendors in a bundle", () => {
       fetch: streaming('data: {"choices":[{"delta":{"content":"hello"}}]}\n\ndata: [DONE]\n\n'),
     });
     const chunks = await client.chat.completions.create({ model: "m", messages: [], stream: true });
-    for await (const chunk of chunks) assert.equal(chunk.choices[0]?.delta.content, "hello");
+    const texts = [];
+    for await (const chunk of chunks) texts.push(chunk.choices[0]?.delta.content);
+    assert.deepEqual(texts, ["hello"]);
     const responses = new Client({
       apiKey: "k",
       dangerouslyAllowBrowser: true,
@@ -70,6 +72,13 @@ describe("clients of model vendors in a bundle", () => {
     assert.deepEqual(events, ["message_stop"]);
     assert.equal(client.messages.create, undefined);
     assert.equal(client.beta.agents.create, undefined);
+  });
+
+  it("each module that is kept is an import of its module", () => {
+    for (const [path, used] of Object.entries(USED)) {
+      const text = readFileSync(join(ROOT, "node_modules", path), "utf8");
+      for (const one of used) assert(text.includes(` from "${one}";`), `${path} does not import ${one}`);
+    }
   });
 
   it("a class in the place of a resource has its name and no members", () => {

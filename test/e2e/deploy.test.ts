@@ -320,7 +320,7 @@ describe("gsv deploy, before anything is made", () => {
     deployer.fake.gate = promise;
     const first = deployer.run(["up", "--address", deployer.fake.gatewayUrl]);
     try {
-      // Who asks has the lock. Its file says less: it is there before it is locked.
+      // A waiting request means that the first run holds the lock; the lock's file exists earlier.
       await until("the first run asks", () => deployer.fake.waiting > 0);
       const second = await deployer.run(["down", "--yes"]);
       assert.equal(second.code, 4, second.stderr);

@@ -65,7 +65,7 @@ pub struct Node {
     /// Name of this machine, the prefix of its tools [default: `node.id` of the local config, else the host's name]
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
-    /// Folder that the agent works in; its file tools stay in it, its commands only in a sandbox (`gsv node sandbox` shows yours) [default: `node.workspace` of the local config, else the current folder, or ~/gsv when that is or contains your home folder or GSV's own]
+    /// Folder that the agent works in; its file tools stay in it, its commands only in a sandbox (`gsv node sandbox` shows yours) [default: `node.workspace` of the local config, else the current folder, or ~/gsv when that is or contains your home folder or GSV's own folders]
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
     /// Let the file tools use files outside the workspace too; the workspace never confines commands, a sandbox does
@@ -110,7 +110,7 @@ pub struct NodeSandbox {
     /// Profile to test [default: the one in node.toml; when that is `off`, `workspace`]
     #[arg(long, value_name = "PROFILE", value_parser = sandbox_profile)]
     pub profile: Option<Profile>,
-    /// Folder that the agent works in [default: that of the node's last start, else `node.workspace` of the local config, else the current folder, or ~/gsv when that is or contains your home folder or GSV's own]
+    /// Folder that the agent works in [default: that of the node's last start, else `node.workspace` of the local config, else the current folder, or ~/gsv when that is or contains your home folder or GSV's own folders]
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
 }

@@ -19,15 +19,28 @@ impl fmt::Display for Dangling {
     }
 }
 
-/// Why a path was not found although it is there: it, or a folder of it, is a link whose target does not exist.
+/// As many links as Linux follows.
+const MOST_LINKS: usize = 40;
+
+/// Why a path was not found although it is there: it, or a folder of it, is a link whose target does not exist. Of links that lead to
+/// each other, it is the last one.
 pub fn dangling_link(path: &Path) -> Option<Dangling> {
-    let link = path.ancestors().find(|part| fs::symlink_metadata(part).is_ok())?;
-    let target = fs::read_link(link).ok()?;
-    let is_dangling = fs::metadata(link).is_err();
-    is_dangling.then(|| Dangling {
-        link: link.to_owned(),
-        target,
-    })
+    let mut link = path
+        .ancestors()
+        .find(|part| fs::symlink_metadata(part).is_ok())?
+        .to_owned();
+    if fs::metadata(&link).is_ok() {
+        return None;
+    }
+    for _ in 0..MOST_LINKS {
+        let target = fs::read_link(&link).ok()?;
+        let next = link.parent().unwrap_or(Path::new("")).join(&target);
+        if fs::symlink_metadata(&next).is_err() {
+            return Some(Dangling { link, target });
+        }
+        link = next;
+    }
+    None
 }
 
 #[cfg(test)]
@@ -49,5 +62,10 @@ mod tests {
         assert_eq!((found.link, found.target), (at("link"), "missing".into()));
         let found = dangling_link(&at("folder/below/file")).unwrap();
         assert_eq!((found.link, found.target), (at("folder"), at("gone")));
+        symlink("link", at("first")).unwrap();
+        let found = dangling_link(&at("first")).unwrap();
+        assert_eq!((found.link, found.target), (at("link"), "missing".into()));
+        symlink("circle", at("circle")).unwrap();
+        assert_eq!(dangling_link(&at("circle")), None);
     }
 }

@@ -106,7 +106,7 @@ export class Tokens {
   }
 
   /** A connection with this token has ended: it was in use until now. */
-  used(tokenId: string, now: number): void {
+  recordUse(tokenId: string, now: number): void {
     run(this.#db.sql, "UPDATE tokens SET last_used_at = ? WHERE id = ? AND last_used_at <= ?", now, tokenId, now - USED_GRAIN_MS);
   }
 

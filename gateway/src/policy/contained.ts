@@ -18,20 +18,18 @@ export function mayReachHosts(call: PolicyCall): boolean {
   const command = commandText(args);
   return tool === "Bash" && !(typeof command === "string" && isHarmless(command));
 }
-/** A program in a sandbox that gets hosts: by the call's arguments, or by the sandbox of its machine. */
-export function isInsideWithHosts(call: PolicyCall): boolean {
-  const { args, sandbox, tool } = call;
-  const isInput = tool === "Process" && isWithHosts(args) && hasSandbox(sandbox) && !isEnd(call);
-  return isInput || (tool === "Bash" && askedHosts(args, sandbox) !== undefined) || mayReachHosts(call);
-}
 /** Where a call does what it does, as the owner names it. */
 export const placeOf = ({ target }: PolicyCall): string => (target.kind === "node" ? target.nodeId : "the gateway");
 
-/** Why a program needs a word: it leaves the sandbox, or has none. Undefined: it stays inside, or can do no harm. */
+/** "runs a program on lap". */
+export const programText = (call: PolicyCall): string =>
+  `${call.tool === "Process" ? "gives input to" : "runs"} a program on ${placeOf(call)}`;
+
+/** Why a program asks: it leaves the sandbox, or has none. Undefined: it stays inside, or can do no harm. */
 export function uncontainedWhy(call: PolicyCall): string | undefined {
   const { args, sandbox, tool } = call;
   if (isEnd(call)) return undefined;
-  const does = `${tool === "Process" ? "gives input to" : "runs"} a program on ${placeOf(call)}`;
+  const does = programText(call);
   if (hasSandbox(sandbox)) {
     if (tool === "Bash" && askedHosts(args, sandbox) !== undefined) return `It ${does} in the sandbox, with hosts.`;
     if (tool === "Process" && isWithHosts(args)) return `It ${does} that has hosts.`;

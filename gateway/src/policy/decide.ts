@@ -150,7 +150,7 @@ function byGrant(decision: Decision, unit: Unit, grants: Grants | undefined, cou
   const wanted = grants.wanted();
   if (wanted === undefined) return decision;
   const { what } = wanted;
-  const command = unit?.words === undefined ? undefined : commandOf(unit.words, what.kind === "commands" ? what.sandbox : grants.sandbox);
+  const command = unit?.words === undefined || what.kind !== "commands" ? undefined : commandOf(unit.words, what.sandbox);
   const grant = grants.grants.find((one) => counts(one) && covers(one.scope, wanted, command));
   return grant === undefined ? decision : { verdict: "allow", rule: grantRule([grant.id]) };
 }

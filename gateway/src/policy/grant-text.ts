@@ -3,7 +3,7 @@ import type { ApprovalCondition, ApprovalRule } from "../../../protocol/gen/type
 import { TRANSFER } from "./call-class.ts";
 import { SANDBOX } from "./hosts.ts";
 import { COMMAND } from "./rules.ts";
-import type { GrantChoice, GrantedCommand, GrantScope } from "../ports/grants.ts";
+import type { GrantChoice, GrantedCommand, GrantedWhat, GrantScope } from "../ports/grants.ts";
 
 const HOUR_MS = 3_600_000;
 /** `session`: at most. It also ends with the conversation. */
@@ -22,15 +22,11 @@ export function scopeText({ agentId, tool, nodeId, what }: GrantScope, visible: 
   const by = `by the agent ${visible(agentId)}`;
   switch (what.kind) {
     case "commands": {
-      const isUnconfined = what.sandbox === "off";
-      const commands =
-        what.line === undefined
-          ? what.commands.map((command) => grantedCommandText(command, isUnconfined, visible)).join(" and ")
-          : `exactly \`${visible(inTicks(what.line))}\``;
-      const folder = what.folder === "" ? `the workspace${on}` : `the folder ${visible(what.folder)}${on}`;
-      const sandbox = what.sandbox === "off" ? "without a sandbox" : `in the sandbox ${what.sandbox}`;
-      return `${commands}, in ${folder}, ${sandbox}, ${by}`;
+      const commands = what.commands.map((command) => grantedCommandText(command, what.sandbox === "off", visible)).join(" and ");
+      return `${commands}, ${placeText(what, on, visible)}, ${by}`;
     }
+    case "line":
+      return `exactly \`${visible(inTicks(what.line))}\`, whatever it finds then, ${placeText(what, on, visible)}, ${by}`;
     case "hosts":
       return `any command in the sandbox ${what.sandbox}${on} with access to ${what.hosts.map(visible).join(", ")}, which can be sent what the command reads, ${by}`;
     case "files":
@@ -38,6 +34,10 @@ export function scopeText({ agentId, tool, nodeId, what }: GrantScope, visible: 
     case "destination":
       return `${visible(tool)} with ${what.to.map(([name, value]) => `${name} = ${visible(value)}`).join(", ")}${tool === TRANSFER ? "" : " and any text and files"}, ${by}`;
   }
+}
+function placeText({ folder, sandbox }: Pick<GrantedWhat & { kind: "line" }, "folder" | "sandbox">, on: string, visible: Visible): string {
+  const where = folder === "" ? `the workspace${on}` : `the folder ${visible(folder)}${on}`;
+  return `in ${where}, ${sandbox === "off" ? "without a sandbox" : `in the sandbox ${sandbox}`}`;
 }
 function grantedCommandText({ program, subcommand, words }: GrantedCommand, isUnconfined: boolean, visible: Visible): string {
   if (words !== undefined) return `exactly \`${visible(words.map(quoted).join(" "))}\``;

@@ -7,14 +7,13 @@ import type { ApprovalRule, SandboxProfile } from "../../../protocol/gen/types.t
 import type { GrantedCommand, GrantedWhat, GrantScope, Offer } from "../ports/grants.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { isForeign, type Taint } from "../ports/taint.ts";
-import { nameOf } from "./deleters.ts";
 import { deletesMany, deletionOf } from "./deletions.ts";
 import { askedHosts, HOSTS, isOutside, SANDBOX } from "./hosts.ts";
 import { classOf, TRANSFER } from "./call-class.ts";
 import { isGrantableFolder, isGrantablePath, normalPath } from "./paths.ts";
 import { isPlain, sends, subcommandOf, unconfinedGrant } from "./programs.ts";
 import { COMMAND, isBashCall } from "./rules.ts";
-import { readShell } from "./shell.ts";
+import { readShell, type SimpleCommand } from "./shell.ts";
 
 export interface GrantContext {
   /** False: the session is another person's. */
@@ -62,10 +61,11 @@ export function covers(granted: GrantScope, wanted: GrantScope, command?: Grante
   switch (has.kind) {
     case "commands": {
       if (asks.kind !== "commands" || has.sandbox !== asks.sandbox || has.folder !== asks.folder) return false;
-      if (has.line !== undefined || asks.line !== undefined) return has.line === asks.line;
       const commands = command === undefined ? asks.commands : [command];
       return commands.length > 0 && commands.every((one) => has.commands.some((other) => sameCommand(one, other)));
     }
+    case "line":
+      return asks.kind === "line" && has.sandbox === asks.sandbox && has.folder === asks.folder && has.line === asks.line;
     case "hosts":
       return asks.kind === "hosts" && has.sandbox === asks.sandbox && asks.hosts.every((host) => has.hosts.includes(host));
     case "files":
@@ -106,25 +106,34 @@ function commandsOf({ args }: PolicyCall, reported: SandboxProfile): GrantedWhat
   if (workdir !== undefined && !isGrantableFolder(workdir)) return undefined;
   const read = readShell(command);
   if (read.kind !== "plain") return undefined;
-  const isMany = deletionOf(command) === "many";
-  // The same line deletes something else next time.
-  if (isMany && read.commands.some(({ words }) => readsNames(words))) return undefined;
+  const folder = workdir === undefined ? "" : normalPath(workdir);
   const commands: GrantedCommand[] = [];
   for (const { words } of read.commands) {
     const found = commandOf(words, sandbox);
     if (found === undefined) return undefined;
-    const one = isMany ? { program: found.program, words } : found;
-    if (!commands.some((other) => sameCommand(one, other))) commands.push(one);
+    if (!commands.some((other) => sameCommand(found, other))) commands.push(found);
   }
   if (commands.length > MAX_COMMANDS) return undefined;
-  const folder = workdir === undefined ? "" : normalPath(workdir);
-  // None of them may delete by itself, and all together do: `echo rm -rf a | sh`. So an answer is about all of them.
-  return { kind: "commands", sandbox, folder, commands, ...(isMany && read.commands.length > 1 ? { line: command } : {}) };
+  // What deletes is told from the whole line: none of its commands may delete by itself, and all together do.
+  if (deletionOf(command) === "few") return { kind: "commands", sandbox, folder, commands };
+  return namesAll(read.commands, command) ? { kind: "line", sandbox, folder, line: command } : undefined;
 }
-const NAME_READERS: ReadonlySet<string> = new Set("xargs gxargs parallel env_parallel sem".split(" "));
-/** Whether a command takes names of files from its input or from a file: `xargs rm`, `git rm --pathspec-from-file=x`. */
-const readsNames = (words: readonly string[]): boolean =>
-  words.some((word) => NAME_READERS.has(nameOf(word)) || /^-.*-from(?:-file)?(?:=|$)/s.test(word));
+
+/** Delete what their operands name, and take nothing else as a name unless an option says so. */
+const DELETES_OPERANDS: ReadonlySet<string> = new Set("rm rmdir unlink shred find gfind rsync git mv trash trash-put".split(" "));
+/** Names come from a file (`--files-from`, `--pathspec-from-file`, in short too), another program runs, or a configuration of git's is set. */
+const TAKES_MORE = /^(?:--?[a-z0-9-]+-f[a-z-]*(?:=|$)|--?files?0|-(?:exec|ok)|-c|--config)/s;
+/** In a question and in lists a line is one line of text. */
+const BREAKS_LINE = /[\p{Cc}\u2028\u2029]/u;
+/** Whether a line that deletes says itself what it deletes: the same line does not take other names the next time. */
+function namesAll(commands: readonly SimpleCommand[], line: string): boolean {
+  if (BREAKS_LINE.test(line)) return false;
+  const isPiped = line.includes("|");
+  return commands.every(({ words }) => {
+    if (DELETES_OPERANDS.has(words[0] ?? "")) return !words.some((word) => TAKES_MORE.test(word));
+    return isPiped ? isPlain(words) : !deletesMany(words);
+  });
+}
 /** The scope of one command. Undefined: it may be allowed once only. */
 export function commandOf(words: readonly string[], sandbox: SandboxProfile): GrantedCommand | undefined {
   const [program = ""] = words;
@@ -195,7 +204,8 @@ function ruleFor({ name, args }: PolicyCall, { what }: GrantScope): Omit<Approva
 }
 function conditionsFor(args: PolicyCall["args"], what: GrantedWhat): ApprovalRule["when"] | undefined {
   switch (what.kind) {
-    case "commands": {
+    case "commands":
+    case "line": {
       const read = readShell(String(args[COMMAND]));
       const [only, ...more] = read.kind === "plain" ? read.commands : [];
       // A rule names no sandbox, so what only a sandbox makes harmless is no rule.

@@ -41,6 +41,7 @@ const at = (sandbox: SandboxProfile = "off", more: Partial<GrantContext> = {}): 
 });
 const commands = (command: unknown, sandbox: SandboxProfile = "off", more: Record<string, unknown> = {}): unknown => {
   const what = scopeOf(bash(command, more), at(sandbox))?.what;
+  if (what?.kind === "line") return what.line;
   return what?.kind === "commands"
     ? what.commands.map(({ program, subcommand, words }) => (words ? [...words] : [program, subcommand]))
     : undefined;
@@ -93,7 +94,7 @@ describe("[GR3] what a command can be granted as", () => {
     ],
     ["gofmtx check src", undefined],
     ["docker compose up", undefined],
-    ["rm -rf build", [["rm", "-rf", "build"]]],
+    ["rm -rf build", "rm -rf build"],
     ["cp a b", undefined],
     ["curl -s https://example.org", [["curl", "-s", "https://example.org"]]],
     ["curl -sK x https://example.org", undefined],
@@ -164,59 +165,6 @@ describe("[GR3] what a command can be granted as", () => {
     }
     assert.deepEqual(commands("curl x.org", "workspace"), [["curl", undefined]]);
     assert.deepEqual(commands("curl x.org", "workspace+net"), [["curl", "x.org"]]);
-  });
-  test("[PO13] a deletion of many files is granted as the whole command, in a sandbox too", () => {
-    for (const sandbox of ["workspace", "workspace+net", "strict"] as const)
-      for (const command of ["rm -rf dist", "rsync --delete a b"]) assert.deepEqual(commands(command, sandbox), [command.split(" ")]);
-    assert.deepEqual(commands("rm -rf dist"), [["rm", "-rf", "dist"]]);
-    // Outside a sandbox it copies what another command may have changed.
-    assert.equal(commands("rsync --delete a b"), undefined);
-    assert.deepEqual(commands("sh -c 'rm -rf a'", "workspace"), [["sh", "-c", "rm -rf a"]]);
-  });
-  test("[GR3] [PO13] a line that deletes many files is granted as this line, and no part of it", () => {
-    const asked = (command: string) => ({ ...bash(command), sandbox: "workspace" as const });
-    const verdict = (granted: readonly string[], command: string): string => {
-      const grants = granted.map((one, at_) => {
-        const scope = scopeOf(asked(one), at("workspace"));
-        assert.ok(scope, one);
-        return { id: `g${at_}`, scope, expiresAt: 1 };
-      });
-      const context: PolicyContext = {
-        policy: policyOf({ mode: "ask" }, engine),
-        isOwners: true,
-        granted: { grants, agentId: "main", sandbox: "workspace" },
-      };
-      return decide(asked(command), context).verdict;
-    };
-    const lines = ["rm -rf t && mkdir t", "echo rm -rf a | sh", "rm -rf a; rm -rf b"];
-    for (const line of lines) assert.equal(verdict([line], line), "allow", line);
-    for (const command of ["rm -rf t", "mkdir t", "mkdir t && rm -rf t", "rm -rf t && mkdir t && ls"])
-      assert.equal(verdict([lines[0] ?? ""], command), "ask", command);
-    // A shell that was allowed with another input, and programs that were allowed with any arguments, are not this line.
-    for (const granted of [
-      ["echo hello", "sh"],
-      [lines[1] ?? "", "cat x"],
-    ])
-      for (const command of ["echo rm -rf b | sh", "cat x | sh"])
-        assert.equal(verdict(granted, command), "ask", `${granted.join()}: ${command}`);
-    assert.equal(
-      scopeText(scopeOf(asked(lines[0] ?? ""), at("workspace")) as GrantScope, String).split(",")[0],
-      "exactly `rm -rf t && mkdir t`",
-    );
-  });
-  test("[GR3] [PO13] what takes the names of the files that it deletes from its input or a file has no scope", () => {
-    for (const command of [
-      "ls t | xargs rm",
-      "xargs -a list rm -r",
-      "parallel rm -r ::: a b",
-      "git rm -r --pathspec-from-file=x",
-      "echo rm -rf a | xargs env",
-    ])
-      assert.equal(commands(command, "workspace"), undefined, command);
-    assert.deepEqual(commands("ls | xargs wc", "workspace"), [
-      ["ls", undefined],
-      ["xargs", "wc"],
-    ]);
   });
   test("a folder that leaves the workspace, an argument that is not known and a command that is no text have no scope", () => {
     for (const more of [{ workdir: "../x" }, { workdir: 5 }, { workdir: "~" }, { env: {} }, { sandbox: "none" }])
@@ -714,8 +662,8 @@ describe("[GR2] a grant covers nothing else", () => {
         assert.equal(left.words[0], right.words[0]);
         for (const name of ["workdir", "nodeId", "agentId", "sandbox"] as const) assert.equal(left[name], right[name], name);
         const [one, two] = [granted.what, wanted.what];
-        assert.ok(one.kind === "commands" && two.kind === "commands");
-        assert.deepEqual(one.commands, two.commands);
+        assert.ok(one.kind === "commands" || one.kind === "line");
+        assert.deepEqual(one, two);
         if (left.sandbox === "off" && ["rm", "curl"].includes(left.words[0] ?? "")) assert.deepEqual(left.words, right.words);
         if (left.sandbox === "off") assert.ok(!["git", "python3", "npm"].includes(left.words[0] ?? ""));
       }),

@@ -6,7 +6,7 @@ export const SANDBOX = "sandbox";
 export const HOSTS = "hosts";
 /** Tools whose programs the sandbox of their machine confines. Another tool that runs programs may run them anywhere. */
 export const SANDBOXED_TOOLS: ReadonlySet<string> = new Set(["Bash", "Process"]);
-const WITH_HOSTS = "workspace+net";
+export const WITH_HOSTS = "workspace+net";
 const READ_ONLY = "read-only";
 const MAX_HOSTS = 20;
 /** Of all names together. */

@@ -7,8 +7,8 @@ import type { PolicyCall } from "../ports/policy.ts";
 import { isForeign, isUnsure, type Taint, taintText } from "../ports/taint.ts";
 import { SANDBOXED_TOOLS } from "./hosts.ts";
 import { isOfJobs } from "./call-class.ts";
-import { isContained, isInsideWithHosts, mayReachHosts, placeOf, uncontainedWhy } from "./contained.ts";
-import { controlText, deletingWhy, egressText, fileText } from "./modes.ts";
+import { isContained, mayReachHosts, programText, uncontainedWhy } from "./contained.ts";
+import { controlText, egressText, executionWhy, fileText } from "./modes.ts";
 import { isOrdinaryInside } from "./paths.ts";
 
 export interface MatrixContext {
@@ -38,16 +38,13 @@ function whyOf(call: PolicyCall, policyClass: Acting): string {
     case "write_files":
       return fileText(call);
     case "exec":
-      return [runningText(call), deletingWhy(call)].filter((why) => why !== undefined).join(" ");
+      // What stays inside asks because it may reach hosts.
+      return executionWhy(call, uncontainedWhy(call) ?? `It ${programText(call)} in the sandbox, with hosts.`);
     case "control":
       return controlText(call);
     case "egress":
       return egressText(call);
   }
-}
-function runningText(call: PolicyCall): string {
-  const does = call.tool === "Process" ? "gives input to" : "runs";
-  return uncontainedWhy(call) ?? `It ${does} a program on ${placeOf(call)} in the sandbox${isInsideWithHosts(call) ? ", with hosts" : ""}.`;
 }
 function asks(call: PolicyCall, policyClass: Acting, { label }: Taint, isOwners: boolean): boolean {
   if (policyClass === "exec" && SANDBOXED_TOOLS.has(call.tool) && isContained(call) && !mayReachHosts(call)) return false;

@@ -19,18 +19,24 @@ export interface JobsMade {
   readonly run: number;
   readonly day: number;
 }
-/** Why a call of the class `control` needs a word. */
+/** Why a call of the class `control` asks. */
 export const controlText = (call: PolicyCall): string =>
   isOfJobs(call) ? "It changes what the agent does by itself." : "It changes the gateway itself.";
-/** Why a call of the class `egress` needs a word. */
+/** Why a call of the class `egress` asks. */
 export function egressText({ target, tool, args }: PolicyCall): string {
   if (target.kind !== "native" || tool !== TRANSFER) return "It sends data to others.";
-  const end = (name: string): string =>
-    (Object.hasOwn(args, name) ? JSON.stringify(args[name])?.slice(0, END_CHARS) : undefined) ?? "nothing";
-  return `It copies ${end("source")} to ${end("destination")}.`;
+  const place = (name: string): string => (Object.hasOwn(args, name) ? placeText(args[name]) : "nothing");
+  return `It copies ${place("source")} to ${place("destination")}.`;
 }
-const END_CHARS = 200;
-/** Why a change of a file of a machine needs a word. */
+const PLACE_CHARS = 200;
+/** Of a long one its machine and its end, which say more than what is between. */
+function placeText(place: unknown): string {
+  if (typeof place !== "string") return JSON.stringify(place)?.slice(0, PLACE_CHARS) ?? "nothing";
+  const chars = Array.from(place);
+  const half = PLACE_CHARS / 2;
+  return JSON.stringify(chars.length > PLACE_CHARS ? `${chars.slice(0, half).join("")} \u2026 ${chars.slice(-half).join("")}` : place);
+}
+/** Why a change of a file of a machine asks. */
 export const fileText = (call: PolicyCall): string =>
   isOrdinaryInside(call.args["path"])
     ? `It changes a file on ${placeOf(call)}.`
@@ -61,7 +67,7 @@ export function modeVerdict(mode: PolicyMode, call: PolicyCall, { isOwners, ownP
       if (mode === "auto" && isOrdinaryInside(call.args["path"])) return ALLOW;
       return ask(fileText(call));
     case "exec":
-      return mode === "auto" ? running(call) : ask([`It runs a program on ${placeOf(call)}.`, deletingWhy(call)].filter(Boolean).join(" "));
+      return mode === "auto" ? running(call) : ask(executionWhy(call, `It runs a program on ${placeOf(call)}.`));
     case "egress":
       if (mode === "auto" && isOwners && isToOwner(call, ownPlaces)) return ALLOW;
       return ask(egressText(call));
@@ -82,11 +88,14 @@ function manyJobs(call: PolicyCall, made: JobsMade | undefined): ModeVerdict {
 
 /** Deleting many files asks, also inside the sandbox: what a command deletes cannot be restored (rule PO13). */
 function running(call: PolicyCall): ModeVerdict {
-  const why = [deletingWhy(call), uncontainedWhy(call)].filter((one) => one !== undefined);
-  return why.length === 0 ? ALLOW : { verdict: "ask", why: why.join(" ") };
+  const why = executionWhy(call, uncontainedWhy(call));
+  return why === "" ? ALLOW : { verdict: "ask", why };
 }
-/** What cannot be undone of a command. Undefined: it deletes few files, or the call is none of a shell. */
-export function deletingWhy(call: PolicyCall): string | undefined {
+/** Why a program asks: `where` it runs, then what it may delete. Empty: it does not. */
+export const executionWhy = (call: PolicyCall, where: string | undefined): string =>
+  [where, deletingWhy(call)].filter((why) => why !== undefined).join(" ");
+/** Why a command asks that may delete many files. Undefined for every other call. */
+function deletingWhy(call: PolicyCall): string | undefined {
   const command = isBashCall(call) ? commandText(call.args) : undefined;
   if (typeof command !== "string" || deletionOf(command) === "few") return undefined;
   return `It may delete more than ${MAX_DELETED} files on ${placeOf(call)}: it names a folder, a pattern or more files, or runs a program that its text does not name. What a command deletes cannot be undone.`;

@@ -4,7 +4,7 @@ import type { ApprovalConfig, ApprovalCondition, ApprovalRule } from "../../../p
 import type { ToolEntry } from "../ports/tool-entry.ts";
 import { matches } from "../tools/guest-tools.ts";
 import { NATIVE_PREFIX, SEPARATOR } from "../tools/registry.ts";
-import { HOSTS, SANDBOX } from "./hosts.ts";
+import { HOSTS, SANDBOX, WITH_HOSTS } from "./hosts.ts";
 import { foldedPath, isPathName } from "./paths.ts";
 import { unconfinedGrant } from "./programs.ts";
 import { compileRegex, type RegexEngine } from "./regex.ts";
@@ -104,9 +104,9 @@ function shellProblem(decision: ApprovalRule["decision"], when: readonly Approva
   if (profile !== undefined) return `no call has ${JSON.stringify(profile.value)} as its ${SANDBOX}. It is ${ASKED_PROFILES.join(", ")}`;
   if (decision !== "allow") return undefined;
   const wrong = when.find((condition) => condition.path === COMMAND && !isWholeCommand(condition));
-  const names = (name: string): boolean => when.some(({ path }) => path === name || path.startsWith(`${name}.`));
-  if (names(HOSTS) && !names(SANDBOX))
-    return `a call with ${HOSTS} names its ${SANDBOX}, and a rule that allows ${SHELL_TOOL} and does not is for none of them. Add {"path": "${SANDBOX}", "op": "equals", "value": "workspace+net"}`;
+  const namesHosts = when.some(({ path }) => path === HOSTS || path.startsWith(`${HOSTS}.`));
+  if (namesHosts && !when.some(isForHosts))
+    return `a rule that allows ${SHELL_TOOL} with ${HOSTS} also names the ${SANDBOX} of such a call. Add {"path": "${SANDBOX}", "op": "equals", "value": "${WITH_HOSTS}"}`;
   if (wrong === undefined && when.some(isWholeCommand)) return undefined;
   const why =
     wrong === undefined
@@ -116,7 +116,8 @@ function shellProblem(decision: ApprovalRule["decision"], when: readonly Approva
         : `${wrong.op} compares a part of a command`;
   return `${why}. A rule that allows ${SHELL_TOOL} names the whole command: {"path": "command", "op": "equals", "value": ["git", "status"]}`;
 }
-const ASKED_PROFILES: readonly unknown[] = ["off", "workspace+net", "read-only"];
+const ASKED_PROFILES: readonly unknown[] = ["off", WITH_HOSTS, "read-only"];
+const isForHosts = ({ path, op, value }: ApprovalCondition): boolean => path === SANDBOX && op === "equals" && value === WITH_HOSTS;
 const isWholeCommand = ({ path, op, value }: ApprovalCondition): boolean =>
   path === COMMAND && op === "equals" && vectorOf(op, value) !== undefined;
 

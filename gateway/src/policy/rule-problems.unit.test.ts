@@ -75,13 +75,22 @@ describe("[PO6] a rule that can never apply", () => {
       /^no call has "offf" as its sandbox\. It is off, workspace\+net, read-only$/,
     ],
     [
+      "allows hosts outside the sandbox",
+      {
+        tool: "lap__Bash",
+        decision: "allow",
+        when: [...when("command", "equals", ["npm", "ci"]), ...when("hosts", "equals", ["a.org"]), ...when("sandbox", "equals", "off")],
+      },
+      /^a rule that allows Bash with hosts also names the sandbox/,
+    ],
+    [
       "allows hosts without the sandbox that a call for hosts names",
       {
         tool: "lap__Bash",
         decision: "allow",
         when: [...when("command", "equals", ["npm", "ci"]), ...when("hosts", "equals", ["registry.npmjs.org"])],
       },
-      /^a call with hosts names its sandbox, .* Add \{"path": "sandbox", "op": "equals", "value": "workspace\+net"\}$/,
+      /^a rule that allows Bash with hosts also names the sandbox of such a call\. Add \{"path": "sandbox", "op": "equals", "value": "workspace\+net"\}$/,
     ],
   ] as const)
     test(what, () => {

@@ -14,7 +14,16 @@ import { foldedPath } from "./paths.ts";
 
 /** A name that others chose, as a part of a sentence that the owner reads: with quotes it cannot continue the sentence. */
 const named = (name: string): string => (/^[\w.:@+-]{1,80}$/.test(name) ? name : JSON.stringify(Array.from(name).slice(0, 80).join("")));
-const taint = (label: TaintLabel, source: string): Taint => ({ label, source: source.slice(0, SOURCE_CHARS) });
+const PATH_CHARS = 60;
+/** Short enough that what was read before the file was written stays readable behind it. */
+function namedPath(path: string): string {
+  const chars = Array.from(path);
+  const shown = chars.length > PATH_CHARS ? `\u2026${chars.slice(-PATH_CHARS).join("")}` : path;
+  return /^[\w./:@+-]+$/.test(shown) ? shown : JSON.stringify(shown);
+}
+function taint(label: TaintLabel, source: string): Taint {
+  return { label, source: source.length > SOURCE_CHARS ? `${source.slice(0, SOURCE_CHARS - 1)}\u2026` : source };
+}
 
 /** `stated`: what the sender's side says about the content: quotes, forwarded text, the label of another conversation. */
 export function messageTaint(origin: Origin, stated: Taint | undefined): Taint {
@@ -142,7 +151,7 @@ export function fileLabel(path: unknown): TaintLabel {
 export function fileTaint(path: string, stored: Taint | undefined): Taint | undefined {
   if (!isUnsure(stored)) return undefined;
   const { label } = higher(stored, taint(fileLabel(path), path));
-  return taint(label, `the file ${path}, written after ${stored.source}`);
+  return taint(label, `the file ${namedPath(path)}, written after ${stored.source}`);
 }
 /** Of names that were listed, with the labels of the files that have them. A name can be a sentence. Undefined: nothing of others. */
 export function namesTaint(labels: readonly (Taint | undefined)[]): Taint | undefined {

@@ -19,17 +19,10 @@ export interface GrantScope {
   readonly what: GrantedWhat;
 }
 export type GrantedWhat =
-  /**
-   * `folder`: where the commands start, below the workspace; "" is the workspace itself. `line`: exactly this text, because its commands
-   * delete together what none of them names alone.
-   */
-  | {
-      readonly kind: "commands";
-      readonly sandbox: SandboxProfile;
-      readonly folder: string;
-      readonly commands: readonly GrantedCommand[];
-      readonly line?: string;
-    }
+  /** `folder`: where the commands start, below the workspace; "" is the workspace itself. */
+  | { readonly kind: "commands"; readonly sandbox: SandboxProfile; readonly folder: string; readonly commands: readonly GrantedCommand[] }
+  /** Exactly this text for the shell. */
+  | { readonly kind: "line"; readonly sandbox: SandboxProfile; readonly folder: string; readonly line: string }
   /** Any commands in the sandbox, which may reach these hosts. */
   | { readonly kind: "hosts"; readonly sandbox: SandboxProfile; readonly hosts: readonly string[] }
   /** Files in the folder, at any depth. */

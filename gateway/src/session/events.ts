@@ -96,7 +96,7 @@ export function commandEnd(row: ToolResultRow): { readonly exitCode?: number; re
   const [code, signal] = [EXIT_CODE.exec(text)?.[1], SIGNAL.exec(text)?.[1]];
   return { ...(code === undefined ? {} : { exitCode: Number(code) }), ...(signal === undefined ? {} : { signal }) };
 }
-const NOTE = /"note":("(?:[^"\\]|\\.){1,4096}")/;
+const NOTE = /"note":("(?:[^"\\]|\\.)+")/;
 const NOTE_CHARS = 1_000;
 /** What the machine says about the end of a command, such as the host that its sandbox did not let it reach. Read as in `commandEnd`. */
 export function commandNote(row: ToolResultRow): { readonly note?: string } {

@@ -43,7 +43,7 @@ test("only a command's own result tells how it ended", () => {
 test("[SB9] what the machine notes about a command reaches the person, and output that looks like a note does not", () => {
   const note = (text: string, tool = "lap__Bash", outcome: ToolResultRow["outcome"] = "ok") => shownTool(text, tool, outcome).note;
   assert.equal(note('{"exitCode":0,"note":"did not reach \\"a.org\\"","output":"403"}'), 'did not reach "a.org"');
-  assert.equal(note(`{"note":"${"x".repeat(2_000)}","output":""}`)?.length, 1_000);
+  assert.equal(note(`{"note":"${"x".repeat(5_000)}","output":""}`)?.length, 1_000);
   assert.equal(note(JSON.stringify({ exitCode: 0, output: '{"note":"made up"}' })), undefined);
   assert.equal(note('{"note":"bad \\x escape"}'), undefined);
   assert.equal(note('{"note":"x"}', "lap__Read"), undefined);

@@ -10,7 +10,7 @@ export const tokensFeature: FeatureDefinition<Ports, object> = {
   create: (ports) => ({
     offers: {},
     methods: tokenMethods(ports),
-    gone: ({ principal }) => ports.tokens.used(principal.tokenId, ports.now()),
+    gone: ({ principal }) => ports.tokens.recordUse(principal.tokenId, ports.now()),
   }),
 };
 

@@ -97,15 +97,15 @@ export const undoFeature: FeatureDefinition<UndoPorts, object> = {
       if (elsewhere !== undefined)
         return fail(
           "undo.nothing",
-          `${shown(target)} is of the conversation ${elsewhere}, not of ${key}.`,
-          `Name it alone: \`gsv undo ${target}\`.`,
+          `${shown(target)} belongs to the conversation ${elsewhere}, not to ${key}.`,
+          `Run \`gsv undo ${target}\` without a conversation.`,
         );
       const named = namedSession(config, target);
       if (named.ok && sessions.find(named.value.key) !== undefined)
         return fail(
           "undo.nothing",
           `${named.value.key} is a conversation, not a run or a call.`,
-          `Name it as one: \`gsv undo --session ${named.value.key}\`.`,
+          `To undo its last run, run \`gsv undo --session ${named.value.key}\`.`,
         );
       return fail(
         "undo.nothing",

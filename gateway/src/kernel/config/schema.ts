@@ -83,17 +83,17 @@ function beginningWith(name: string, names: readonly string[]): string | undefin
 }
 const MOST_MEANT = 4;
 /**
- * Settings with such a name anywhere; those near the top are meant rather than those deep inside. A name alone may have several. With a
- * group, the group decides between several: `heartbeat.every` is `agents.defaultHeartbeat.every`, and `memory.enabled` is none.
+ * Settings with such a name anywhere. Of a name alone those near the top are meant rather than those deep inside, and there may be several.
+ * With a group, the group decides: `heartbeat.every` is `agents.defaultHeartbeat.every`, and `memory.enabled` is none.
  */
 function elsewhereOf(segments: readonly string[]): string | undefined {
   const all = leaves().filter((leaf) => isNear(segments, leaf));
-  const top = all.filter(({ depth }) => depth <= 2);
-  const found = top.length > 0 ? top : all;
   const groups = new Set(segments.slice(0, -1).flatMap(wordsOf));
-  const related = found.filter(({ words }) => words.some((word) => groups.has(word)));
-  const meant = related.length > 0 ? related : found;
-  const most = segments.length === 1 ? MOST_MEANT : 1;
+  // A setting outside every group may be meant within any.
+  const related = groups.size === 0 ? all : all.filter(({ words }) => words.length === 0 || words.some((word) => groups.has(word)));
+  const top = related.filter(({ depth }) => depth <= 2);
+  const meant = top.length > 0 ? top : related;
+  const most = groups.size === 0 ? MOST_MEANT : 1;
   return meant.length === 0 || meant.length > most ? undefined : didYouMean(meant.map(({ path }) => path));
 }
 /** Across groups a name must be nearly the whole name: `timezone` is `userTimezone`, and `token` is not `maxTokens`. */

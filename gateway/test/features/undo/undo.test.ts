@@ -91,12 +91,12 @@ describe("agents' files", () => {
     await byRun(`${ref}/r1/1/0`, "a.md", "second", "run-1");
     expect(await admin.refused("undo.plan", { target: "run-1", sessionKey: "agent:main:cli:dm:other" })).toMatchObject({
       reason: "undo.nothing",
-      message: `"run-1" is of the conversation ${sessionKey}, not of agent:main:cli:dm:other.`,
-      hint: "Name it alone: `gsv undo run-1`.",
+      message: `"run-1" belongs to the conversation ${sessionKey}, not to agent:main:cli:dm:other.`,
+      hint: "Run `gsv undo run-1` without a conversation.",
     });
     expect(await admin.refused("undo.plan", { target: sessionKey })).toMatchObject({
       reason: "undo.nothing",
-      hint: `Name it as one: \`gsv undo --session ${sessionKey}\`.`,
+      hint: `To undo its last run, run \`gsv undo --session ${sessionKey}\`.`,
     });
     expect(await admin.refused("undo.plan", { sessionKey: "agent:main:cli:dm:mian" })).toMatchObject({ reason: "session.not_found" });
   });
