@@ -20,7 +20,11 @@ mod tests {
         let known = ["url", "token", "node.token"];
         assert_eq!(nearest("tokn", known), Some("token"));
         assert_eq!(nearest("node.tokn", known), Some("node.token"));
-        assert_eq!(nearest("toekn", known), Some("token"), "two letters that changed places");
+        assert_eq!(
+            nearest("toekn", known),
+            Some("token"),
+            "two letters that changed places"
+        );
         for far in ["colour", "user", "hook", "node.url"] {
             assert_eq!(nearest(far, known), None, "{far}");
         }
