@@ -370,7 +370,7 @@ fn su2_a_model_is_used_after_a_call_that_it_answered() {
     let warned = warned.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         warned.contains(
-            "`model.baseUrl` was of the server of anthropic, and openrouter has another one, so it is removed."
+            "`model.baseUrl` was set before openrouter was chosen and is removed, so that nothing for openrouter goes to another server."
         ) && warned.contains(r#"`gsv config set providers.anthropic '{"baseUrl":"http://127.0.0.1:1","wire":"openai-completions"}'`"#),
         "{warned}"
     );
