@@ -475,6 +475,75 @@ fn sb1_the_sandbox_command_shows_each_tier_and_what_is_missing() {
 }
 
 #[test]
+fn sb14_a_list_of_hosts_that_opens_the_gateway_is_warned_about() {
+    let Some((machine, tier)) = Machine::confining() else {
+        return;
+    };
+    if tier != "bubblewrap" {
+        return;
+    }
+    let port = machine.gateway.url().rsplit_once(':').unwrap().1.to_owned();
+    let workspace = machine.workspace();
+    let sandbox = || {
+        machine
+            .home
+            .gsv(["node", "sandbox", "--json", "--workspace", &workspace])
+            .ok()
+    };
+    for (policy, words) in [
+        (format!("network = [\"localhost:{port}\"]\n"), Some("when you allow it")),
+        (
+            format!("sandbox = \"workspace+net\"\nnetwork = [\"127.0.0.1:{port}\"]\n"),
+            Some("every command of the agent can"),
+        ),
+        (format!("escalation = false\nnetwork = [\"localhost:{port}\"]\n"), None),
+        ("network = [\"localhost:1\"]\n".to_owned(), None),
+    ] {
+        machine.policy(&policy, 0o600);
+        let run = sandbox();
+        let said = &run.json()["opensGateway"];
+        match words {
+            None => assert!(
+                said.is_null() && !run.stderr.contains("the gateway"),
+                "{policy}: {run:?}"
+            ),
+            Some(words) => {
+                let said = said.as_str().unwrap();
+                assert!(
+                    said.contains(words) && said.contains("have no token"),
+                    "{policy}: {said}"
+                );
+                assert!(run.stderr.contains(said), "{run:?}");
+            }
+        }
+        // The node says the same when it starts.
+        let mut child = machine
+            .home
+            .command()
+            .args(["node", "--workspace", &workspace])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stderr = child.stderr.take().unwrap();
+        let child = Running(child);
+        let node = machine.gateway.accept();
+        end(child, node);
+        let mut said = String::new();
+        std::io::Read::read_to_string(&mut stderr, &mut said).unwrap();
+        assert_eq!(
+            words.is_some_and(|words| said.contains(words)),
+            words.is_some(),
+            "{policy}: {said}"
+        );
+        assert_eq!(
+            said.contains("which is the gateway"),
+            words.is_some(),
+            "{policy}: {said}"
+        );
+    }
+}
+
+#[test]
 fn sb22_the_tested_folder_is_that_of_this_machines_node_and_is_named() {
     let machine = Machine::new();
     let sandbox = |more: &[&str]| {

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use gsv_node::check_workspace;
-use gsv_node::sandbox::{Finding, Level, Profile, Report, SandboxSettings, Tier, describe, examine};
+use gsv_node::sandbox::{Finding, Level, Profile, Report, SandboxSettings, Tier, describe, examine, opens_gateway};
 use serde_json::{Value, json};
 
 use super::context::Context;
 use super::node::{default_workspace, last_workspace, private_folders, sandbox_settings, workspace};
 use crate::args::NodeSandbox;
+use crate::client::find_url;
 use crate::config::{Config, Key};
 use crate::exit::{Failure, Outcome};
 use crate::table::Table;
@@ -55,6 +56,9 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     let in_force = level.as_ref().filter(|_| !is_off);
     // Listed hosts have no effect where no tier can let commands reach them.
     let network = listed.as_ref().filter(|_| in_force.is_some_and(Level::has_hosts));
+    let gateway = find_url(&context.global, &config)
+        .ok()
+        .and_then(|url| opens_gateway(&settings, in_force, &url));
     let data = json!({
         "workspace": workspace,
         "configured": configured.map(Profile::name),
@@ -66,6 +70,7 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
         "gaps": in_force.map(|level| level.gaps.iter().map(|gap| gap.words()).collect::<Vec<_>>()),
         "tiers": reports.iter().flat_map(|report| &report.findings).map(tier_json).collect::<Vec<_>>(),
         "advice": advice,
+        "opensGateway": gateway,
     });
     out.show(data, |_| {
         out.fields([
@@ -86,6 +91,9 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
         let rows = reports.iter().flat_map(|report| &report.findings).map(tier_row);
         out.table(&Table::new(["TIER", "STATE", "A COMMAND COULD STILL"], rows));
     });
+    if let Some(gateway) = gateway {
+        out.warn(&gateway);
+    }
     if let Some(advice) = advice {
         out.aside(advice);
     }
