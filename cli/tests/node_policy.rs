@@ -351,6 +351,18 @@ fn s12_sb12_commands_of_a_node_run_in_the_profile_of_its_policy_and_the_level_is
         "sandbox = \"workspace\"\nenv = [\"MINE\"]\ncaches = [\"~/cache\"]\n[roots]\nrw = [\"~/data\"]\n",
         0o600,
     );
+    // [SB5] What is listed may be written, but for what is protected in it.
+    fs::create_dir_all(root.join("data/.git/hooks")).unwrap();
+    fs::write(root.join("data/.envrc"), "mine").unwrap();
+    let sandbox = ["node", "sandbox", "--workspace", &machine.workspace()];
+    let shown = machine.home.gsv(sandbox).ok().stdout;
+    let line = shown.lines().find(|line| line.starts_with("writes")).unwrap();
+    assert!(
+        line.contains("/work, ") && line.contains("/data, package caches"),
+        "{line}"
+    );
+    let is_protected = tier != "landlock";
+    assert_eq!(line.contains("not the git hooks"), is_protected, "{line}");
     let (child, mut node) = machine.start();
     let reported = &node.hello["nodeRuntime"]["sandbox"];
     assert_eq!(
@@ -358,6 +370,9 @@ fn s12_sb12_commands_of_a_node_run_in_the_profile_of_its_policy_and_the_level_is
         (&json!("workspace"), &json!(tier)),
         "{reported}"
     );
+    bash(&mut node, "a/0", "echo other >~/data/.envrc");
+    let envrc = fs::read_to_string(root.join("data/.envrc")).unwrap();
+    assert_eq!(envrc == "mine", is_protected, "{envrc}");
     let done = bash(
         &mut node,
         "a/1",

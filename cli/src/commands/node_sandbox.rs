@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use gsv_node::check_workspace;
-use gsv_node::sandbox::{Finding, Level, Profile, Report, SandboxSettings, Tier, describe, examine, opens_gateway};
+use gsv_node::sandbox::{
+    Canary, Finding, Level, Profile, Report, SandboxSettings, Tier, describe, examine, opens_gateway,
+};
 use serde_json::{Value, json};
 
 use super::context::Context;
@@ -64,6 +66,7 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
         "configured": configured.map(Profile::name),
         "network": network,
         "limits": limits.map(|(memory_mib, processes)| json!({"memoryMib": memory_mib, "processes": processes})),
+        "writes": in_force.map(|_| writes(&workspace, &settings)),
         "tested": tested.name(),
         "tier": in_force.map(|level| level.tier.name()),
         "possibleTier": level.as_ref().filter(|_| is_off).map(|level| level.tier.name()),
@@ -79,6 +82,10 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
             (
                 "network",
                 (!is_off).then(|| network_words(in_force, listed.as_deref(), settings.may_leave)),
+            ),
+            (
+                "writes",
+                (!is_off).then(|| writes_words(in_force, &workspace, &settings)),
             ),
             ("limits", Some(limits_words(limits))),
             ("tested", Some(tested.name().to_owned())),
@@ -128,6 +135,28 @@ fn refuse_private(folder: &Path, private: &[PathBuf]) -> Outcome {
             "Name the folder that the agent works in: `gsv node sandbox --workspace DIR`.",
         )
     })
+}
+
+/// The folders whose files commands may write, besides caches and temporary files.
+fn writes<'a>(workspace: &'a Path, settings: &'a SandboxSettings) -> Vec<&'a Path> {
+    let roots = settings.writable.iter().map(PathBuf::as_path);
+    std::iter::once(workspace).chain(roots).collect()
+}
+
+fn writes_words(level: Option<&Level>, workspace: &Path, settings: &SandboxSettings) -> String {
+    let Some(level) = level else {
+        return "not confined".to_owned();
+    };
+    let folders: Vec<String> = writes(workspace, settings)
+        .into_iter()
+        .map(|folder| folder.display().to_string())
+        .collect();
+    let protected = if level.gaps.contains(&Canary::ChangeGitHooks) {
+        ""
+    } else {
+        "; in these folders not the git hooks, git configuration, shell and editor files that exist"
+    };
+    format!("{}, package caches and $TMPDIR{protected}", folders.join(", "))
 }
 
 fn limits_words(limits: Option<(u64, usize)>) -> String {
