@@ -559,6 +559,29 @@ fn sb14_a_list_of_hosts_that_opens_the_gateway_is_warned_about() {
 }
 
 #[test]
+fn sb5_what_a_command_may_create_although_it_would_be_protected_is_named() {
+    let Some((machine, tier)) = Machine::confining() else {
+        return;
+    };
+    let sandbox = ["node", "sandbox", "--workspace", &machine.workspace()];
+    let shown = machine.home.gsv(sandbox).ok().stdout;
+    for named in [".envrc", "a repository with hooks in a folder that has none"] {
+        assert!(shown.contains(named), "{named}: {shown}");
+    }
+    let work = machine.home.root().join("work");
+    fs::create_dir_all(work.join("old/.git/objects")).unwrap();
+    fs::write(work.join("old/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    let (child, mut node) = machine.start();
+    let creates = "mkdir -p new/.git/hooks && echo x >new/.git/hooks/pre-commit; echo x >.envrc; mkdir -p old/.git/hooks && echo x >old/.git/hooks/pre-commit";
+    bash(&mut node, "a/1", creates);
+    end(child, node);
+    // As it is said.
+    assert!(work.join("new/.git/hooks/pre-commit").exists() && work.join(".envrc").exists());
+    // A repository that is there keeps its hooks, where the tier can protect files.
+    assert_eq!(work.join("old/.git/hooks/pre-commit").exists(), tier == "landlock");
+}
+
+#[test]
 fn sb22_the_tested_folder_is_that_of_this_machines_node_and_is_named() {
     let machine = Machine::new();
     let sandbox = |more: &[&str]| {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gsv_node::check_workspace;
 use gsv_node::sandbox::{
-    Canary, Finding, Level, Profile, Report, SandboxSettings, Tier, describe, examine, opens_gateway,
+    Canary, Finding, IN_EACH_TIER, Level, Profile, Report, SandboxSettings, Tier, describe, examine, opens_gateway,
 };
 use serde_json::{Value, json};
 
@@ -71,6 +71,7 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
         "tier": in_force.map(|level| level.tier.name()),
         "possibleTier": level.as_ref().filter(|_| is_off).map(|level| level.tier.name()),
         "gaps": in_force.map(|level| level.gaps.iter().map(|gap| gap.words()).collect::<Vec<_>>()),
+        "gapsOfEachTier": [IN_EACH_TIER],
         "tiers": reports.iter().flat_map(|report| &report.findings).map(tier_json).collect::<Vec<_>>(),
         "advice": advice,
         "opensGateway": gateway,
@@ -97,6 +98,9 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
         out.line("");
         let rows = reports.iter().flat_map(|report| &report.findings).map(tier_row);
         out.table(&Table::new(["TIER", "STATE", "A COMMAND COULD STILL"], rows));
+        out.line("");
+        out.line(&format!("In each tier a command could also {IN_EACH_TIER}."));
+        out.line("Look at what is new before you run git, a shell or an editor there.");
     });
     if let Some(gateway) = gateway {
         out.warn(&gateway);

@@ -8,7 +8,9 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use gsv_link::Target;
-pub use gsv_sandbox::{Canary, DEFAULT_CACHES, Finding, HostRule, Level, Profile, Program, Report, Tier, is_reserved};
+pub use gsv_sandbox::{
+    Canary, DEFAULT_CACHES, Finding, HostRule, IN_EACH_TIER, Level, Profile, Program, Report, Tier, is_reserved,
+};
 use gsv_sandbox::{
     Disk, Plan, Request, credentials_of_others, environment, homes_of_people, homes_of_user, prepare, probe,
 };
