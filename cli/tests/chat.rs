@@ -502,6 +502,44 @@ fn ap14_a_single_answer_to_a_question_is_no_message() {
 }
 
 #[test]
+fn ap12_a_single_message_that_begins_as_an_answer_is_not_sent_while_a_question_is_open() {
+    let question = json!({
+        "code": "K7Q2A", "sessionKey": SESSION, "agentId": "main", "runId": "r", "callId": "c", "tool": "laptop__Bash",
+        "text": "rm -rf build", "textBytes": 12, "why": "w", "rule": "r", "hash": "h", "createdAt": 0, "expiresAt": 1
+    });
+    for words in ["y", "No", "yes, all of them"] {
+        let gateway = FakeGateway::new();
+        let home = gateway.home();
+        let child = start(&home, &[words]);
+        let mut connection = gateway.accept();
+        let list = connection.expect("approval.list");
+        assert_eq!(list.params, json!({"sessionKey": SESSION}));
+        connection.answer(&list, &json!({"approvals": [question]}));
+        let said = finish(child).failed(5).stderr;
+        for part in [
+            "was not sent",
+            "rm -rf build",
+            "`gsv approval allow K7Q2A`",
+            "`gsv chat -`",
+        ] {
+            assert!(said.contains(part), "{words}: {part}: {said}");
+        }
+    }
+    // Without a question it is a message.
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let child = start(&home, &["yes"]);
+    let mut connection = gateway.accept();
+    let list = connection.expect("approval.list");
+    connection.answer(&list, &json!({"approvals": []}));
+    drop(connection);
+    let mut connection = gateway.accept();
+    let run = connection.started(1);
+    connection.chat(&run, &whole("final", 2, 1, 1, "Good."));
+    assert_eq!(finish(child).ok().stdout, "Good.\n");
+}
+
+#[test]
 fn f44_a_single_command_of_the_prompt_or_an_unknown_one_is_refused_with_what_to_do() {
     let home = Home::new();
     for (words, next) in [

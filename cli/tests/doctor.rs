@@ -269,6 +269,31 @@ fn sb12_the_doctor_tests_the_sandbox_of_the_folder_that_the_node_works_in() {
         );
         fs::remove_file(&last).unwrap();
     }
+    // [SB19] Which limits hold, in the sandbox and without one.
+    if cfg!(target_os = "linux") {
+        let limits = |policy: &str| {
+            let file = home.config_dir().join("node.toml");
+            fs::create_dir_all(home.config_dir()).unwrap();
+            fs::write(&file, policy).unwrap();
+            fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+            let report = home.gsv(["doctor", "--json", "--offline"]).json();
+            fs::remove_file(file).unwrap();
+            let checks = report["checks"].as_array().unwrap().clone();
+            let check = checks.into_iter().find(|check| check["name"] == "limits").unwrap();
+            check["found"].as_str().unwrap().to_owned()
+        };
+        for policy in ["", "sandbox = \"off\"\n"] {
+            let said = limits(&format!("{policy}[limits]\nmemory_mib = 512\nprocesses = 1000\n"));
+            assert!(
+                said.starts_with("one command may use 512 MiB of memory and 1,000 processes"),
+                "{said}"
+            );
+            assert!(
+                said.contains("the control group of this command") && said.contains("ulimit"),
+                "{said}"
+            );
+        }
+    }
     // A node that was started before the folder was noted.
     fs::remove_file(&stored).unwrap();
     let check = found(&home);

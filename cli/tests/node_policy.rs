@@ -351,6 +351,18 @@ fn s12_sb12_commands_of_a_node_run_in_the_profile_of_its_policy_and_the_level_is
         "sandbox = \"workspace\"\nenv = [\"MINE\"]\ncaches = [\"~/cache\"]\n[roots]\nrw = [\"~/data\"]\n",
         0o600,
     );
+    // [SB5] What is listed may be written, but for what is protected in it.
+    fs::create_dir_all(root.join("data/.git/hooks")).unwrap();
+    fs::write(root.join("data/.envrc"), "mine").unwrap();
+    let sandbox = ["node", "sandbox", "--workspace", &machine.workspace()];
+    let shown = machine.home.gsv(sandbox).ok().stdout;
+    let line = shown.lines().find(|line| line.starts_with("writes")).unwrap();
+    assert!(
+        line.contains("/work, ") && line.contains("/data, package caches"),
+        "{line}"
+    );
+    let is_protected = tier != "landlock";
+    assert_eq!(line.contains("not the git hooks"), is_protected, "{line}");
     let (child, mut node) = machine.start();
     let reported = &node.hello["nodeRuntime"]["sandbox"];
     assert_eq!(
@@ -358,6 +370,9 @@ fn s12_sb12_commands_of_a_node_run_in_the_profile_of_its_policy_and_the_level_is
         (&json!("workspace"), &json!(tier)),
         "{reported}"
     );
+    bash(&mut node, "a/0", "echo other >~/data/.envrc");
+    let envrc = fs::read_to_string(root.join("data/.envrc")).unwrap();
+    assert_eq!(envrc == "mine", is_protected, "{envrc}");
     let done = bash(
         &mut node,
         "a/1",
@@ -472,6 +487,98 @@ fn sb1_the_sandbox_command_shows_each_tier_and_what_is_missing() {
         .home
         .gsv(["node", "sandbox", "--profile", "everything"])
         .failed(2);
+}
+
+#[test]
+fn sb14_a_list_of_hosts_that_opens_the_gateway_is_warned_about() {
+    let Some((machine, tier)) = Machine::confining() else {
+        return;
+    };
+    if tier != "bubblewrap" {
+        return;
+    }
+    let port = machine.gateway.url().rsplit_once(':').unwrap().1.to_owned();
+    let workspace = machine.workspace();
+    let sandbox = || {
+        machine
+            .home
+            .gsv(["node", "sandbox", "--json", "--workspace", &workspace])
+            .ok()
+    };
+    for (policy, words) in [
+        (format!("network = [\"localhost:{port}\"]\n"), Some("when you allow it")),
+        (
+            format!("sandbox = \"workspace+net\"\nnetwork = [\"127.0.0.1:{port}\"]\n"),
+            Some("every command of the agent can"),
+        ),
+        (format!("escalation = false\nnetwork = [\"localhost:{port}\"]\n"), None),
+        ("network = [\"localhost:1\"]\n".to_owned(), None),
+    ] {
+        machine.policy(&policy, 0o600);
+        let run = sandbox();
+        let said = &run.json()["opensGateway"];
+        match words {
+            None => assert!(
+                said.is_null() && !run.stderr.contains("the gateway"),
+                "{policy}: {run:?}"
+            ),
+            Some(words) => {
+                let said = said.as_str().unwrap();
+                assert!(
+                    said.contains(words) && said.contains("have no token"),
+                    "{policy}: {said}"
+                );
+                assert!(run.stderr.contains(said), "{run:?}");
+            }
+        }
+        // The node says the same when it starts.
+        let mut child = machine
+            .home
+            .command()
+            .args(["node", "--workspace", &workspace])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stderr = child.stderr.take().unwrap();
+        let child = Running(child);
+        let node = machine.gateway.accept();
+        end(child, node);
+        let mut said = String::new();
+        std::io::Read::read_to_string(&mut stderr, &mut said).unwrap();
+        assert_eq!(
+            words.is_some_and(|words| said.contains(words)),
+            words.is_some(),
+            "{policy}: {said}"
+        );
+        assert_eq!(
+            said.contains("which is the gateway"),
+            words.is_some(),
+            "{policy}: {said}"
+        );
+    }
+}
+
+#[test]
+fn sb5_what_a_command_may_create_although_it_would_be_protected_is_named() {
+    let Some((machine, tier)) = Machine::confining() else {
+        return;
+    };
+    let sandbox = ["node", "sandbox", "--workspace", &machine.workspace()];
+    let shown = machine.home.gsv(sandbox).ok().stdout;
+    for named in [".envrc", "a repository with hooks in a folder that has none"] {
+        assert!(shown.contains(named), "{named}: {shown}");
+    }
+    let work = machine.home.root().join("work");
+    fs::create_dir_all(work.join("old/.git/objects")).unwrap();
+    fs::write(work.join("old/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    let (child, mut node) = machine.start();
+    let creates = "mkdir -p new/.git/hooks && echo x >new/.git/hooks/pre-commit; echo x >.envrc; mkdir -p old/.git/hooks && echo x >old/.git/hooks/pre-commit";
+    bash(&mut node, "a/1", creates);
+    end(child, node);
+    // As it is said.
+    assert!(work.join("new/.git/hooks/pre-commit").exists() && work.join(".envrc").exists());
+    // A repository that is there keeps its hooks, where the tier can protect files.
+    assert_eq!(work.join("old/.git/hooks/pre-commit").exists(), tier == "landlock");
 }
 
 #[test]

@@ -367,8 +367,46 @@ fn su2_a_model_is_used_after_a_call_that_it_answered() {
     });
     let warned = run.ok().stderr;
     assert!(warned.contains("work (groq/x) keeps its own model:"), "{warned}");
+    let warned = warned.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        warned.contains(
+            "`model.baseUrl` was set before openrouter was chosen and is removed, so that nothing for openrouter goes to another server."
+        ) && warned.contains(r#"`gsv config set providers.anthropic '{"baseUrl":"http://127.0.0.1:1","wire":"openai-completions"}'`"#),
+        "{warned}"
+    );
     let wrong = Home::new().gsv(["model", "use", "/x"]).failed(2);
     assert!(wrong.stderr.contains("names no model"), "{wrong:?}");
+}
+
+#[test]
+fn su2_the_server_of_another_provider_is_removed_with_its_headers_and_how_to_keep_it_is_said() {
+    let mut own = model("mine", "x");
+    own["baseUrl"] = json!("http://127.0.0.1:1/v1");
+    own["wire"] = json!("anthropic-messages");
+    own["headers"] = json!({"authorization": "***"});
+    let next = model("openai", "y");
+    let run = played(&["model", "use", "openai/y", "--untested"], |connection| {
+        switched(connection, &own, &next);
+        agents(connection);
+    });
+    let warned = run.ok().stderr;
+    assert!(
+        warned.contains("`model.baseUrl`, `model.wire`, `model.headers` were set before openai was chosen")
+            && warned.contains("\"wire\":\"anthropic-messages\""),
+        "{warned}"
+    );
+    // The demo model has no server: the address may be meant for the model that is chosen.
+    let mut early = model("demo", "demo");
+    early["baseUrl"] = json!("http://127.0.0.1:1/v1");
+    let run = played(&["model", "use", "openai/y", "--untested"], |connection| {
+        switched(connection, &early, &next);
+        agents(connection);
+    });
+    let warned = run.ok().stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        warned.contains("If it is the server of openai: `gsv config set model.baseUrl http://127.0.0.1:1/v1`"),
+        "{warned}"
+    );
 }
 
 #[test]

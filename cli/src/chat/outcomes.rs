@@ -100,6 +100,17 @@ pub fn behind(session: &str, waiting: &[ApprovalEntry]) -> Failure {
     asks(waiting, message, &then)
 }
 
+/// The message looks like an answer to a question that waits.
+pub fn not_sent(words: &str, waiting: &[ApprovalEntry]) -> Failure {
+    let message =
+        format!("`{words}` was not sent: a question waits for your word, and the message begins like an answer to it.");
+    asks(
+        waiting,
+        message,
+        " To send the text as a message, pipe it in: `gsv chat -`.",
+    )
+}
+
 /// The same for a message with `--approve`, whose command waits with it.
 pub fn waits_behind(entry: &ApprovalEntry) -> String {
     let code = visible(&entry.code);

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use gsv_protocol::errors;
-use gsv_protocol::methods::ChatSend;
-use gsv_protocol::types::{ChatSendParams, ChatSendResult, PolicyMode, SessionKey, WhileBusy};
+use gsv_protocol::methods::{ApprovalList, ChatSend};
+use gsv_protocol::types::{ApprovalListParams, ChatSendParams, ChatSendResult, PolicyMode, SessionKey, WhileBusy};
 use rustix::fs::{FileType, fstat};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -20,6 +20,7 @@ use crate::chat::complete::{is_command, unknown_command};
 use crate::chat::conversation::Conversation;
 use crate::chat::decision::Decision;
 use crate::chat::interactive;
+use crate::chat::outcomes;
 use crate::chat::said::{Reader, Said};
 use crate::chat::seen::Seen;
 use crate::chat::turn::{Approve, Request};
@@ -53,7 +54,7 @@ pub async fn run(context: &Context, args: Chat) -> Outcome {
     // A text of stdin is data, whatever its words are.
     if given != "-" && message.as_ref() == Some(&given) {
         match typed(&given)? {
-            Typed::Message => {}
+            Typed::Message => not_an_answer(context, &session, &given).await?,
             Typed::Steer(text) => {
                 args.steer = true;
                 message = Some(text);
@@ -78,6 +79,29 @@ pub async fn run(context: &Context, args: Chat) -> Outcome {
     let result = talk(context, session.into_inner(), &args, message, files).await;
     View::new(out, false).ended(&result);
     result
+}
+
+/// First words of what answers a question at the prompt.
+const ANSWERS: [&str; 8] = ["y", "yes", "n", "no", "s", "session", "allow", "deny"];
+
+/// While a question is open, a message that begins as an answer is none for the model (rule AP12). Outside of the prompt it does not say
+/// which question it answers.
+async fn not_an_answer(context: &Context, session: &SessionKey, words: &str) -> Outcome {
+    let first = words.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    if !ANSWERS.contains(&first.to_lowercase().as_str()) {
+        return Ok(());
+    }
+    let params = ApprovalListParams {
+        session_key: Some(session.clone()),
+    };
+    // A gateway that can't be asked is no reason: to send the message says what is wrong with it.
+    let Ok(listed) = context.ask::<ApprovalList>(params).await else {
+        return Ok(());
+    };
+    match Reader::default().read(words, &listed.approvals) {
+        Said::Answer(_) | Said::NoAnswer(_) => Err(outcomes::not_sent(&one_line(words, 60), &listed.approvals)),
+        _ => Ok(()),
+    }
 }
 
 /// What the words of a single message mean: the same as at the prompt.

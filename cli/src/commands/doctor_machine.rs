@@ -7,6 +7,7 @@ use gsv_node::sandbox::{self, Profile, SandboxSettings, Tier, describe, examine,
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::doctor_limits::check_limits;
 use super::doctor_report::Report;
 use super::local::Local;
 use super::node::{last_workspace, private_folders, sandbox_settings};
@@ -46,11 +47,15 @@ pub fn check_sandbox(report: &mut Report, layout: &Layout, config: Option<&Confi
     if !layout.home.join("node").is_dir() {
         return;
     }
-    let settings = node_policy::load().and_then(|policy| sandbox_settings(policy, &super::node_sandbox::test_folder()));
-    let settings = match settings {
-        Ok(settings) => settings,
+    let read = node_policy::load().and_then(|policy| {
+        let limits = policy.limits();
+        Ok((sandbox_settings(policy, &super::node_sandbox::test_folder())?, limits))
+    });
+    let (settings, limits) = match read {
+        Ok(read) => read,
         Err(failure) => return report.failure(NAME, failure),
     };
+    check_limits(report, &layout.home, limits);
     if settings.profile == Profile::Off {
         return report.warn(
             NAME,

@@ -33,6 +33,7 @@ mod cron_view;
 pub mod deploy;
 pub mod doctor;
 mod doctor_audit;
+mod doctor_limits;
 mod doctor_machine;
 mod doctor_report;
 mod doctor_service;

@@ -1,5 +1,7 @@
 //! `gsv model` and `gsv provider`: the model that answers, and what there is to choose from.
 
+use std::path::Path;
+
 use gsv_protocol::NoParams;
 use gsv_protocol::errors;
 use gsv_protocol::methods::{AgentsList, ConfigGet, ConfigReplace, ConfigSet, ModelTest, ModelsList};
@@ -15,6 +17,7 @@ use crate::clean::one_line;
 use crate::client::Client;
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
+use crate::paths;
 use crate::table::Table;
 use crate::units::{dollars, duration, grouped};
 
@@ -51,13 +54,13 @@ pub async fn run(context: &Context, command: ModelCommand) -> Outcome {
             } else {
                 test(&client, model, None).await?.model
             };
-            choose(&client, &model).await?;
+            let server = choose(&client, &model).await?;
             let others = others(&client).await?;
             client.close().await;
             let words = format!("{} answers from now on.", name(&model));
             out.done(&json!({ "model": model }), &words);
-            if let Some(others) = others {
-                out.warn(&others);
+            for warning in server.into_iter().chain(others) {
+                out.warn(&warning);
             }
             Ok(())
         }
@@ -153,8 +156,8 @@ pub async fn others(client: &Client) -> Outcome<Option<String>> {
 const TRIES: u32 = 5;
 
 /// In one change: no call sees one provider with another's model, and nothing that someone else changes meanwhile is lost.
-/// An own address was that of the provider before.
-pub async fn choose(client: &Client, model: &ModelRef) -> Outcome {
+/// Gives what to tell about the server that the settings name.
+pub async fn choose(client: &Client, model: &ModelRef) -> Outcome<Option<String>> {
     let mut left = TRIES;
     loop {
         let shown = client.call::<ConfigGet>(ConfigGetParams { path: None }).await?;
@@ -162,37 +165,79 @@ pub async fn choose(client: &Client, model: &ModelRef) -> Outcome {
             return choose_apart(client, model).await;
         };
         let before = config.remove("model").unwrap_or_default();
-        config.insert("model".to_owned(), with_model(before, model));
+        let (after, warning) = with_model(before, model);
+        config.insert("model".to_owned(), after);
         let config = Value::Object(config);
         let params = ConfigReplaceParams { config, version };
         left -= 1;
         match client.call::<ConfigReplace>(params).await {
             Err(failure) if left > 0 && failure.reason.as_deref() == Some(errors::CONFIG_CHANGED.reason) => {}
-            done => return done.map(drop),
+            done => return done.map(|_| warning),
         }
     }
 }
 /// For an older gateway, which gives no version of its settings.
-async fn choose_apart(client: &Client, model: &ModelRef) -> Outcome {
-    let value = with_model(settings(client).await?, model);
+async fn choose_apart(client: &Client, model: &ModelRef) -> Outcome<Option<String>> {
+    let (value, warning) = with_model(settings(client).await?, model);
     let path = "model".to_owned();
     client
         .call::<ConfigSet>(ConfigSetParams { path, value })
         .await
-        .map(drop)
+        .map(|_| warning)
 }
-fn with_model(mut value: Value, model: &ModelRef) -> Value {
+
+/// Settings about the server of the provider before. Its headers are secrets: the next provider must not get them.
+const OF_SERVER: [&str; 3] = ["baseUrl", "wire", "headers"];
+
+/// The settings of the model, and what to tell about the server that they named.
+fn with_model(mut value: Value, model: &ModelRef) -> (Value, Option<String>) {
     if !value.is_object() {
         value = json!({});
     }
-    if value.get("provider").and_then(Value::as_str) != Some(&model.provider)
-        && let Some(fields) = value.as_object_mut()
-    {
-        fields.remove("baseUrl");
-    }
+    let before = value.get("provider").and_then(Value::as_str).unwrap_or(DEMO).to_owned();
+    let warning = (before != model.provider)
+        .then(|| of_another_server(&mut value, &before, &model.provider))
+        .flatten();
     value["provider"] = json!(model.provider);
     value["id"] = json!(model.id);
-    value
+    (value, warning)
+}
+
+/// Removes them: a key and a message for the next provider never go to an address that was set before it was chosen.
+fn of_another_server(value: &mut Value, before: &str, next: &str) -> Option<String> {
+    let fields = value.as_object_mut()?;
+    let text = |name: &str| fields.get(name).and_then(Value::as_str).map(|text| one_line(text, 300));
+    let (address, wire) = (text("baseUrl"), text("wire"));
+    let removed: Vec<String> = OF_SERVER
+        .into_iter()
+        .filter(|name| fields.remove(*name).is_some())
+        .map(|name| format!("`model.{name}`"))
+        .collect();
+    if removed.is_empty() {
+        return None;
+    }
+    let (before, next) = (one_line(before, 100), one_line(next, 100));
+    let keep = match address {
+        None => String::new(),
+        // The demo model has no server, so the address may be meant for the model that is chosen now.
+        Some(address) if before == DEMO => {
+            format!(" If it is the server of {next}: `gsv config set model.baseUrl {address}`")
+        }
+        Some(address) => {
+            let server = json!({"baseUrl": address, "wire": wire.as_deref().unwrap_or("openai-completions")});
+            let server = paths::shell(Path::new(&server.to_string()));
+            format!(" To keep the address for {before}: `gsv config set providers.{before} {server}`")
+        }
+    };
+    let (was, is) = if removed.len() == 1 {
+        ("was", "is")
+    } else {
+        ("were", "are")
+    };
+    Some(format!(
+        "{} {was} set before {next} was chosen and {is} removed, so that nothing for {next} goes to another server.{keep}",
+        removed.join(", "),
+    ))
 }
 
 /// One call of a few tokens. `key`: one that is not stored.

@@ -3,12 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use gsv_node::check_workspace;
-use gsv_node::sandbox::{Finding, Level, Profile, Report, SandboxSettings, Tier, describe, examine};
+use gsv_node::sandbox::{
+    Canary, Finding, IN_EACH_TIER, Level, Profile, Report, SandboxSettings, Tier, describe, examine, opens_gateway,
+};
 use serde_json::{Value, json};
 
 use super::context::Context;
 use super::node::{default_workspace, last_workspace, private_folders, sandbox_settings, workspace};
 use crate::args::NodeSandbox;
+use crate::client::find_url;
 use crate::config::{Config, Key};
 use crate::exit::{Failure, Outcome};
 use crate::table::Table;
@@ -55,17 +58,23 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     let in_force = level.as_ref().filter(|_| !is_off);
     // Listed hosts have no effect where no tier can let commands reach them.
     let network = listed.as_ref().filter(|_| in_force.is_some_and(Level::has_hosts));
+    let gateway = find_url(&context.global, &config)
+        .ok()
+        .and_then(|url| opens_gateway(&settings, in_force, &url));
     let data = json!({
         "workspace": workspace,
         "configured": configured.map(Profile::name),
         "network": network,
         "limits": limits.map(|(memory_mib, processes)| json!({"memoryMib": memory_mib, "processes": processes})),
+        "writes": in_force.map(|_| writes(&workspace, &settings)),
         "tested": tested.name(),
         "tier": in_force.map(|level| level.tier.name()),
         "possibleTier": level.as_ref().filter(|_| is_off).map(|level| level.tier.name()),
         "gaps": in_force.map(|level| level.gaps.iter().map(|gap| gap.words()).collect::<Vec<_>>()),
+        "gapsOfEachTier": [IN_EACH_TIER],
         "tiers": reports.iter().flat_map(|report| &report.findings).map(tier_json).collect::<Vec<_>>(),
         "advice": advice,
+        "opensGateway": gateway,
     });
     out.show(data, |_| {
         out.fields([
@@ -74,6 +83,10 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
             (
                 "network",
                 (!is_off).then(|| network_words(in_force, listed.as_deref(), settings.may_leave)),
+            ),
+            (
+                "writes",
+                (!is_off).then(|| writes_words(in_force, &workspace, &settings)),
             ),
             ("limits", Some(limits_words(limits))),
             ("tested", Some(tested.name().to_owned())),
@@ -85,7 +98,13 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
         out.line("");
         let rows = reports.iter().flat_map(|report| &report.findings).map(tier_row);
         out.table(&Table::new(["TIER", "STATE", "A COMMAND COULD STILL"], rows));
+        out.line("");
+        out.line(&format!("In each tier a command could also {IN_EACH_TIER}."));
+        out.line("Look at what is new before you run git, a shell or an editor there.");
     });
+    if let Some(gateway) = gateway {
+        out.warn(&gateway);
+    }
     if let Some(advice) = advice {
         out.aside(advice);
     }
@@ -120,6 +139,28 @@ fn refuse_private(folder: &Path, private: &[PathBuf]) -> Outcome {
             "Name the folder that the agent works in: `gsv node sandbox --workspace DIR`.",
         )
     })
+}
+
+/// The folders whose files commands may write, besides caches and temporary files.
+fn writes<'a>(workspace: &'a Path, settings: &'a SandboxSettings) -> Vec<&'a Path> {
+    let roots = settings.writable.iter().map(PathBuf::as_path);
+    std::iter::once(workspace).chain(roots).collect()
+}
+
+fn writes_words(level: Option<&Level>, workspace: &Path, settings: &SandboxSettings) -> String {
+    let Some(level) = level else {
+        return "not confined".to_owned();
+    };
+    let folders: Vec<String> = writes(workspace, settings)
+        .into_iter()
+        .map(|folder| folder.display().to_string())
+        .collect();
+    let protected = if level.gaps.contains(&Canary::ChangeGitHooks) {
+        ""
+    } else {
+        "; in these folders not the git hooks, git configuration, shell and editor files that exist"
+    };
+    format!("{}, package caches and $TMPDIR{protected}", folders.join(", "))
 }
 
 fn limits_words(limits: Option<(u64, usize)>) -> String {

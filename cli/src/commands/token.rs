@@ -122,7 +122,7 @@ mod tests {
             row(serde_json::from_value(entry).unwrap(), 7_200_000)[3].clone()
         };
         assert_eq!(used(serde_json::json!({"connected": true})), "now");
-        assert_eq!(used(serde_json::json!({})), "2h ago");
+        assert_eq!(used(serde_json::json!({})), "2 h ago");
     }
 
     #[test]

@@ -29,7 +29,7 @@ use crate::mask::Mask;
 use crate::progress::ProgressFeed;
 use crate::recover;
 use crate::report::{Reporter, StatusSink};
-use crate::sandbox::{self, Confinement, Profile, SandboxSettings, Tier, clear_temporary, describe};
+use crate::sandbox::{self, Confinement, Profile, SandboxSettings, Tier, clear_temporary, describe, opens_gateway};
 use crate::scrub::Scrub;
 use crate::shared_ledger::SharedLedger;
 use crate::tasks::Tasks;
@@ -266,6 +266,11 @@ fn announce(reporter: &Reporter, config: &NodeConfig, level: Option<&sandbox::Le
             "Commands run without a sandbox, with all your rights, because node.toml says `sandbox = \"off\"`. With `sandbox = \"workspace\"` there, commands write only in the workspace.",
         ),
         (None, None) => reporter.log.write(Level::Info, "commands run without a sandbox", &[]),
+    }
+    let present = config.address.as_ref().and_then(|address| address());
+    let url = present.as_deref().unwrap_or(&config.url);
+    if let Some(warning) = (config.sandbox.as_ref()).and_then(|settings| opens_gateway(settings, level, url)) {
+        reporter.report(Level::Warn, &warning);
     }
 }
 

@@ -11,7 +11,7 @@
 //! memory_mib = 8192                # without it: three quarters of the machine's memory
 //! processes = 4096                 # with their threads
 //! [roots]
-//! rw = ["~/data"]                  # further folders that commands may write
+//! rw = ["~/data"]                  # further folders that commands may write, but for what is protected in them (rule SB5)
 //! ro = ["~/reference"]             # further folders that commands may read in `strict`
 //! ```
 

@@ -7,7 +7,10 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-pub use gsv_sandbox::{Canary, DEFAULT_CACHES, Finding, HostRule, Level, Profile, Program, Report, Tier, is_reserved};
+use gsv_link::Target;
+pub use gsv_sandbox::{
+    Canary, DEFAULT_CACHES, Finding, HostRule, IN_EACH_TIER, Level, Profile, Program, Report, Tier, is_reserved,
+};
 use gsv_sandbox::{
     Disk, Plan, Request, credentials_of_others, environment, homes_of_people, homes_of_user, prepare, probe,
 };
@@ -254,6 +257,22 @@ fn set_up(
         network: network.map(|listed| Network { listed }),
         forbids_hosts: settings.hosts.is_none(),
     })
+}
+
+/// What to tell the owner whose list of hosts opens the gateway itself. `url`: its address. `None`: no command can reach it by the list.
+pub fn opens_gateway(settings: &SandboxSettings, level: Option<&Level>, url: &str) -> Option<String> {
+    let level = level.filter(|level| level.has_hosts())?;
+    let gateway = Target::parse(url).ok()?;
+    let listed = settings.hosts.as_deref().unwrap_or_default();
+    let entry = listed.iter().find(|rule| rule.opens(&gateway.host, gateway.port))?;
+    let when = match level.profile {
+        Profile::WorkspaceNet => "every command of the agent can",
+        _ if settings.may_leave => "a command of the agent can, when you allow it,",
+        _ => return None,
+    };
+    Some(format!(
+        "`network` in node.toml lists {entry}, which is the gateway: {when} connect to it. Commands have no token, so the gateway answers only what needs none, such as webhooks. Unless you want that, remove the entry and start the node again."
+    ))
 }
 
 /// Removes temporary files of earlier commands. Only while no command runs.

@@ -77,6 +77,10 @@ pub struct Escalation {
 /// [`Escalation`] in `meta.json` of a command. A node of another version may read it, so the fields stay.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "the form of a record that other versions read"
+)]
 struct Stored {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     may_leave: bool,

@@ -67,6 +67,15 @@ impl Host {
     }
 }
 
+impl Host {
+    fn is_loopback(&self) -> bool {
+        match self {
+            Self::Name(name) => name == LOCALHOST,
+            Self::Address(address) => address.is_loopback(),
+        }
+    }
+}
+
 /// The port is what follows the last colon, unless that is part of an IPv6 address.
 fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     let after_address = text.rfind(']').map_or(0, |at| at + 1);
@@ -131,6 +140,25 @@ impl HostRule {
 
     pub fn is_address(&self) -> bool {
         matches!(self.host, Host::Address(_))
+    }
+
+    /// Whether the entry opens this server. The names of this machine's loopback are one server. `host`: a name, or an address without
+    /// brackets.
+    pub fn opens(&self, host: &str, port: u16) -> bool {
+        let Some(host) = host
+            .parse()
+            .map_or_else(|_| Host::parse(host), |address| Some(Host::Address(address)))
+        else {
+            return false;
+        };
+        let destination = Destination { host, port };
+        self.admits(&destination)
+            || (self.host.is_loopback()
+                && destination.host.is_loopback()
+                && self.admits(&Destination {
+                    host: self.host.clone(),
+                    port,
+                }))
     }
 
     fn admits(&self, destination: &Destination) -> bool {
@@ -320,6 +348,30 @@ mod tests {
             ("[::1]:3000", None),
         ] {
             assert_eq!(reach(&hosts, destination), wanted, "{destination}");
+        }
+    }
+
+    #[test]
+    fn sb14_an_entry_that_opens_a_server_is_found_under_each_name_of_the_loopback() {
+        let opens = |entry: &str, host: &str, port: u16| HostRule::parse(entry).unwrap().opens(host, port);
+        for (entry, host, port) in [
+            ("127.0.0.1:8787", "127.0.0.1", 8787),
+            ("localhost:8787", "127.0.0.1", 8787),
+            ("[::1]:8787", "localhost", 8787),
+            ("127.0.0.1:8787", "::1", 8787),
+            ("*.example.org", "gsv.example.org", 443),
+            ("10.0.0.7:8787", "10.0.0.7", 8787),
+        ] {
+            assert!(opens(entry, host, port), "{entry} {host}:{port}");
+        }
+        for (entry, host, port) in [
+            ("localhost:3000", "127.0.0.1", 8787),
+            ("localhost", "127.0.0.1", 8787),
+            ("crates.io", "127.0.0.1", 443),
+            ("10.0.0.7:8787", "127.0.0.1", 8787),
+            ("gsv.example.org", "gsv.example.org", 8787),
+        ] {
+            assert!(!opens(entry, host, port), "{entry} {host}:{port}");
         }
     }
 

@@ -69,7 +69,7 @@ pub use hidden::credentials_of_others;
 pub use hosts::{Destination, Host, HostRule, Hosts, Reach};
 pub use look::{Disk, Kind, Look};
 pub use plan::{Plan, Refused, Request};
-pub use probe::{Finding, Level, Program, Report, probe};
+pub use probe::{Finding, IN_EACH_TIER, Level, Program, Report, probe};
 pub use profile::{Profile, Tier};
 pub use search::is_run_by_others;
 pub use users::{homes_of_people, homes_of_user};

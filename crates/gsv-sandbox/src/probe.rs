@@ -93,6 +93,10 @@ impl Report {
     }
 }
 
+/// What a command could do in each tier, whatever its canaries found: what is protected is found when a command starts (SPEC.md, known
+/// gaps).
+pub const IN_EACH_TIER: &str = "create files that git, a shell or an editor runs where there are none yet, such as .envrc, .vscode or a repository with hooks in a folder that has none";
+
 /// How long the canaries of one tier may take.
 const PATIENCE: Duration = Duration::from_secs(15);
 

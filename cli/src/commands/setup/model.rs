@@ -313,9 +313,10 @@ impl Choice<'_> {
 
 /// Stores the choice, and says which agents it does not change.
 async fn store(client: &Client, dialogue: &Dialogue, chosen: &ModelRef) -> Outcome {
-    model::choose(client, chosen).await?;
-    if let Some(others) = model::others(client).await? {
-        dialogue.out.warn(&others);
+    let server = model::choose(client, chosen).await?;
+    let others = model::others(client).await?;
+    for warning in server.into_iter().chain(others) {
+        dialogue.out.warn(&warning);
     }
     Ok(())
 }
