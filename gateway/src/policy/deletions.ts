@@ -198,9 +198,12 @@ function runsInput(
   if (!/[|<>]/.test(text)) return false;
   const isShown = commands.every((words) => isPrinted(words) || isShellProgram(words[0])) && !EXPANDED.test(text);
   if (isFed && !isShown && (inputs.length === 0 || isPiped())) return true;
-  const takes = commands.some(
-    (words) => isShellProgram(words[0]) || /^\.{1,2}\//.test(words[0] ?? "") || (runsAnother(words) && !NO_INPUT.has(nameOf(words[0]))),
-  );
+  const takes = commands.some((words) => {
+    if (isShellProgram(words[0]) || /^\.{1,2}\//.test(words[0] ?? "")) return true;
+    const name = nameOf(words[0]);
+    if (/^g?make$/.test(name) && (WRITES_MAKEFILE.test(text) || words.some((word) => INPUT_OF_MAKE.test(word)))) return true;
+    return runsAnother(words) && !NO_INPUT.has(name);
+  });
   return takes && mentionsDeletion([text], { trust, steps });
 }
 /** Variables whose values other programs run. */
@@ -211,6 +214,9 @@ const NO_INPUT: ReadonlySet<string> = new Set(
     " ",
   ),
 );
+/** The text writes what make runs, or make reads it from its input. */
+const WRITES_MAKEFILE = /(?:>|\btee\b)[^;|&<>\n]{0,300}(?:makefile\b|\.mk\b|\.mak\b)/i;
+const INPUT_OF_MAKE = /^(?:-[A-Za-z]*f|--(?:fi|ma)[a-z]*=)?(?:-|\/dev\/(?:stdin|fd\/\d+)|\/proc\/.*)$/;
 /** Of a text that a command prints: it is another one then. */
 const EXPANDED = /\\[0-7xu]|[${*?[~%]/;
 const isPrinted = (words: readonly string[]): boolean => SHOWN.has(nameOf(words[0])) && !(words[0] === "printf" && words.length > 2);

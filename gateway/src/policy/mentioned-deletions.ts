@@ -17,7 +17,20 @@ export function mentionsDeletion(words: readonly string[], reading: Reading): bo
   const text = words.join(" ");
   // Any quote or backslash may be a spelling of a shell in there.
   const bare = withoutQuotes(text);
-  return isMentioned(text, nameOf(words[0]), reading) || (bare !== text && isMentioned(bare, nameOf(words[0]), reading));
+  const program = nameOf(words[0]);
+  if (isMentioned(text, program, reading) || (bare !== text && isMentioned(bare, program, reading))) return true;
+  return text.includes("\\") && ESCAPE.test(text) && isMentioned(withoutQuotes(withoutEscapes(text)), program, reading);
+}
+/** Of printf, `echo -e` and the strings of most languages. Several backslashes are one for a shell inside of another. */
+const ESCAPE = /\\(?:[abefnrtv]|x[\da-f]|[0-7]|u\{?[\da-f])/i;
+const ESCAPES = /\\+(?:x([\da-f]{1,2})|u\{?([\da-f]{2,6})\}?|(0?[0-7]{1,3})|([abefnrtv]))/gi;
+/** The text that a program makes of one with escapes. A control character may end a word or a line: what follows may begin a command. */
+function withoutEscapes(text: string): string {
+  return text.replaceAll(ESCAPES, (_, hex?: string, unicode?: string, octal?: string, control?: string) => {
+    if (control !== undefined) return "nrNR".includes(control) ? "\n" : " ";
+    const code = octal === undefined ? Number.parseInt(hex ?? unicode ?? "", 16) : Number.parseInt(octal, 8);
+    return code <= 0x20 ? "\n" : code < 0x7f ? String.fromCharCode(code) : " ";
+  });
 }
 function isMentioned(text: string, program: string, reading: Reading): boolean {
   if (removesFolders(text)) return true;
