@@ -184,6 +184,7 @@ function byGit(args: readonly string[], trust: TemporaryTrust): number | "many" 
   while (args[at]?.startsWith("-") === true) at += GIT_VALUE.has(args[at] ?? "") ? 2 : 1;
   const [subcommand, ...rest] = args.slice(at);
   const has = (option: RegExp): boolean => rest.some((arg) => option.test(arg));
+  // Git takes every beginning of a long option that no other one has.
   switch (subcommand) {
     case "clean":
       return isDryRunOr(rest, /^--dr/) ? 0 : "many";
@@ -194,7 +195,7 @@ function byGit(args: readonly string[], trust: TemporaryTrust): number | "many" 
     case "stash":
       if (rest[0] === "drop" || rest[0] === "clear") return "many";
       // The other files of the work tree go with it; it keeps them until it is dropped.
-      return (rest[0] === undefined || /^(?:push|save|-.*)$/.test(rest[0])) && has(/^-[a-z]*[au]|^--(?:al|inc)/) ? "many" : 0;
+      return (rest[0] === undefined || /^(?:push|save|-.*)$/.test(rest[0])) && has(/^-[a-z]*[au]|^--[ai]/) ? "many" : 0;
     case "reset":
       return has(/^--(?:h(?!elp)|mer?)/) ? "many" : 0;
     case "checkout":
@@ -202,7 +203,20 @@ function byGit(args: readonly string[], trust: TemporaryTrust): number | "many" 
     case "restore":
       return countReplaced(subcommand, rest);
     case "checkout-index":
-      return has(/^-[a-z]*f|^--fo/) && has(/^-[a-z]*a|^--al/) ? "many" : 0;
+      if (!has(/^-[a-z]*f|^--f/)) return 0;
+      return has(/^-[a-z]*a|^--a|^--std/) || rest.some((arg) => UNNAMED.test(arg))
+        ? "many"
+        : rest.filter((arg) => !arg.startsWith("-")).length;
+    case "grep":
+      return has(PAGER) && rest.some((arg) => givesDeleter(arg, /^(?:-[A-Za-z0-9]*O|--op[a-z-]*=)/))
+        ? "many"
+        : pagedBy(args.slice(0, at), rest);
+    case "difftool":
+      return rest.some(
+        (arg, place) => givesDeleter(arg, /^(?:-[A-Za-z]*x|--e[a-z]*=)/) || (EXTCMD.test(arg) && givesDeleter(rest[place + 1], /^/)),
+      )
+        ? "many"
+        : 0;
     case "read-tree":
       return has(/^--res|^-[a-z]*m/) && has(/^-[a-z]*u/) ? "many" : 0;
     case "sparse-checkout":
@@ -216,11 +230,24 @@ function byGit(args: readonly string[], trust: TemporaryTrust): number | "many" 
       return 0;
   }
 }
+/** Of git grep and difftool: a program that gets the names of the files. */
+const PAGER = /^(?:-[A-Za-z0-9]*O|--op)/;
+const EXTCMD = /^(?:-[A-Za-z]*x|--e[a-z]*)$/;
+/** Whether a value names a program that deletes. `option`: what stands before the value in the same word. */
+const givesDeleter = (arg = "", option: RegExp): boolean =>
+  option.test(arg) &&
+  arg
+    .replace(option, "")
+    .split(/[\s"'\\;&|()]+/)
+    .some((word) => DELETERS.has(nameOf(word)));
+/** Without a program in the option it is the pager that the configuration names. */
+const pagedBy = (options: readonly string[], rest: readonly string[]): number | "many" =>
+  rest.some((arg) => PAGER.test(arg)) && options.some((option) => givesDeleter(option, /^[^=]*=/)) ? "many" : 0;
 /** Files of the work tree that git replaces by earlier ones. */
 function countReplaced(subcommand: string, args: readonly string[]): number | "many" {
   if (subcommand !== "restore" && args.some((arg) => /^-[a-z]*f|^--(?:f|di)/.test(arg))) return "many";
   const staged = args.some((arg) => /^-[a-zA-Z]*S|^--stag/.test(arg));
-  if (subcommand === "restore" && staged && !args.some((arg) => /^-[a-zA-Z]*W|^--wo/.test(arg))) return 0;
+  if (subcommand === "restore" && staged && !args.some((arg) => /^-[a-zA-Z]*W|^--w/.test(arg))) return 0;
   // An orphan begins without the files of the branch before.
   if (subcommand === "switch") return args.some((arg) => /^--or/.test(arg)) ? "many" : 0;
   const end = args.indexOf("--");

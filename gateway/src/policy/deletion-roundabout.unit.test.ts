@@ -49,4 +49,58 @@ describe("[PO13] deletions by a roundabout way", () => {
     ];
     assert.deepEqual(all(few), each(few, "few"));
   });
+  it("many: git with a program for each file, the shortest beginning of an option, or a configuration in variables", () => {
+    const many = [
+      "git grep -Orm ''",
+      "git grep -nOrm .",
+      "git grep -O'rm -f' .",
+      "git grep -O/bin/rm .",
+      "git grep --open-files-in-pager=rm -e .",
+      "git grep --op=rm -e .",
+      "GIT_PAGER=rm git grep -O ''",
+      "git -c core.pager=rm grep -O ''",
+      "git difftool -y -x rm HEAD",
+      "git difftool -yxrm HEAD",
+      "git difftool -y --extcmd=rm HEAD",
+      "git difftool -y --ext rm HEAD",
+      "git restore --staged --w .",
+      "git checkout-index --f --a",
+      "git checkout-index -f *",
+      "git ls-files | git checkout-index -f --stdin",
+      "git stash --in",
+      "git stash --a",
+      "git stash push --i",
+      "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0='clean -fdxq' git x",
+      "env GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0=stash git x -u",
+      "GIT_CONFIG_PARAMETERS=\"'alias.x=clean -fdxq'\" git x",
+      "export GIT_CONFIG_KEY_0=alias.x; git x",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+  });
+  it("few: git that shows, or that changes no file", () => {
+    const few = [
+      "git grep rm",
+      "git grep -n rm .",
+      "git grep -O less foo",
+      "git grep -Oless foo",
+      "git grep -e find --and -e git",
+      "git difftool -y -x 'diff -u' HEAD",
+      "git difftool HEAD",
+      "git restore --staged .",
+      "git restore --staged a.txt",
+      "git checkout-index a.txt",
+      "git checkout-index -f a.txt",
+      "git checkout-index -a --prefix=out/",
+      "git stash",
+      "git stash push -m wip",
+      "git stash --keep-index",
+      "git stash list",
+      "git stash pop --index",
+      "GIT_CONFIG_GLOBAL=/dev/null git status",
+      "echo $GIT_CONFIG_COUNT",
+      "GIT_PAGER=cat git log",
+      "git diff -Oorder HEAD",
+    ];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
 });

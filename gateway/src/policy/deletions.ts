@@ -53,7 +53,7 @@ function deletionIn(given: string, { depth, trust: outer, isCode = false, steps 
   const shown = depth > 0 ? given : withKnownVariables(given);
   const text = given.includes("TMPDIR") && (depth > 0 || setsFolder(given)) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;
   const split = once(() => splitCommands(text));
-  if (givesName(text)) return "many";
+  if (givesName(text) || (text.includes("GIT_") && setsGit(text))) return "many";
   const copiesOrMoves = mayCopyOrMove(text);
   if (copiesOrMoves && (copiesDeleter(text, split()) || movesAway(text, split()))) return "many";
   const scope: Scope = { depth, trust: leastTrust(outer, copiesOrMoves ? trustIn(text, split()) : trustByWords(text)), steps };
@@ -87,6 +87,10 @@ function isMany(commands: Commands, scope: Scope): boolean {
   return count > MAX_DELETED;
 }
 
+/** Variables that are a configuration of git, with an alias for any subcommand, and a pager that deletes what it is given. */
+const GIT_VARIABLE =
+  /(?<![\w$]|\$\{)GIT_(?:CONFIG_(?:COUNT|KEY|VALUE|PARAMETERS)|[A-Z_]{0,40}(?:PAGER|COMMAND|DIFF|EDITOR)=(?:[^\s;&|]{0,300}\/)?(?:rm|unlink|shred|truncate|rimraf)\b)/;
+const setsGit = (text: string): boolean => GIT_VARIABLE.test(withoutQuotes(text));
 const TMPDIR = /\$TMPDIR\b|\$\{TMPDIR\}/g;
 const SETS_TMPDIR = /(?<!\$|\$\{)TMPDIR/;
 const setsFolder = (text: string): boolean => SETS_TMPDIR.test(withoutQuotes(text)) || maySetAnyVariable(text);
