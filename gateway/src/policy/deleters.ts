@@ -20,7 +20,7 @@ export type TemporaryTrust = "all" | "direct" | "none";
 /** Names by which a command deletes that is written somewhere in the arguments of another one. */
 export const DELETERS: ReadonlySet<string> = new Set(
   (
-    "rm grm srm wipe unlink shred truncate rimraf premove rmrf find gfind bfs git rsync tar gtar bsdtar star cmake zip 7z 7za 7zr 7zz rar rclone " +
+    "rm grm srm zf_rm remove-item wipe unlink shred truncate rimraf premove rmrf find gfind bfs git rsync tar gtar bsdtar star cmake zip 7z 7za 7zr 7zz rar rclone " +
     "aws gsutil hg svn bzr fossil zstd lz4 gio lha fdupes jdupes rdfind tmpreaper tmpwatch"
   ).split(" "),
 );
@@ -34,8 +34,15 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "rm":
     case "grm":
     case "srm":
+    case "zf_rm":
     case "wipe":
       return countRemoved(args, trust, (option) => /^-[A-Za-z]*[rR]|^--r/.test(option));
+    // Of PowerShell, which takes any beginning of `-Recurse`.
+    case "remove-item":
+    case "ri":
+    case "rd":
+    case "erase":
+      return countRemoved(args, trust, (option) => /^-r/i.test(option));
     case "unlink":
     case "shred":
     case "truncate":

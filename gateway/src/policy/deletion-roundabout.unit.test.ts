@@ -103,4 +103,77 @@ describe("[PO13] deletions by a roundabout way", () => {
     ];
     assert.deepEqual(all(few), each(few, "few"));
   });
+  it("many: code that deletes a list of files, or a folder", () => {
+    const many = [
+      "python3 -c 'import os,sys; [os.remove(f) for f in sys.argv[1:]]' src/*",
+      "python3 -c 'import os,sys; list(map(os.remove, sys.argv[1:]))' a b",
+      "python3 -c 'import os; [os.remove(f) for f in os.popen(\"ls src\").read().split()]'",
+      "python3 -c 'import os,subprocess; [os.remove(f) for f in subprocess.check_output(\"ls\").split()]'",
+      "python3 -c 'import os; [os.remove(l.strip()) for l in open(\"list\")]'",
+      "python3 - <<'E'\nimport os\nwith open(\"list\") as f:\n  for l in f.readlines():\n    os.remove(l.strip())\nE",
+      "node -e 'process.argv.slice(1).forEach(f=>fs.unlinkSync(f))' src/*",
+      'node -e \'for (const f of fs.readFileSync("list","utf8").split("\\n")) fs.unlinkSync(f)\'',
+      'node -e \'require("child_process").execSync("ls")+"".split("\\n").forEach(f=>fs.unlinkSync(f))\'',
+      "perl -e '@a=<src/*>; unlink @a'",
+      "perl -e 'unlink @ARGV' src/a src/b",
+      "perl -e 'unlink for <src/*>'",
+      "perl -MExtUtils::Command -e rm_f src/*",
+      "vim -es -c \"call delete('src','rf')\" -c q",
+      'vim -es -c \'call delete("src", "rf")\' -c q',
+      "echo 'file delete -force src' | tclsh",
+      "tclsh <<'E'\nfile delete -force src\nE",
+      "echo 'eval file delete [glob src/*]' | tclsh",
+      'python3 -c \'import shutil; shutil.move("src","/dev/shm/x")\'',
+      'python3 -c \'import os; os.rename("src","/run/x")\'',
+      'node -e \'fs.renameSync("src", "/dev/shm/x")\'',
+      'ruby -e \'FileUtils.mv("src", "/var/tmp/x")\'',
+      "ruby -e 'File.delete(*ARGV)' src/*",
+      "ruby -e 'File.delete(*ARGV)' a b",
+      "ruby -e 'ARGV.each { |f| File.unlink f }' a b",
+      'node -e \'require("fs-extra").removeSync("src")\'',
+      'node -e \'require("fs-extra").remove("src")\'',
+      "zsh -c 'zmodload zsh/files; zf_rm -rf src'",
+      "pwsh -c 'Remove-Item -Recurse src'",
+      'pwsh -Command "Get-ChildItem src | Remove-Item"',
+      "pwsh -c 'ri -r src'",
+      "ls src | perl -ne 'chomp; unlink($f)'",
+      "ls src | ruby -ne 'File.delete($F)'",
+      "perl -e '@a=glob(\"*\"); unlink(@a)'",
+      'python3 -c \'import shutil,os; shutil.move("src", os.path.join("/dev/shm","x"))\'',
+      'python3 -c \'from pathlib import Path; Path("src").rename("/run/x")\'',
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+  });
+  it("few: code that deletes one file, or only reads a list", () => {
+    const few = [
+      "python3 -c 'print(open(\"x\").read())'",
+      "python3 -c 'import sys; print(sys.argv[1:])' src/*",
+      "python3 -c 'import os,sys; os.remove(sys.argv[1])' a.txt",
+      'python3 -c \'import os; os.remove("a.txt"); print(open("b").read())\'',
+      'python3 - <<\'E\'\nimport os\nfor l in open("x"):\n    print(l.split())\nos.remove("x.tmp")\nE',
+      "python3 -c 'import subprocess; print(subprocess.check_output(\"ls\"))'",
+      "node -e 'console.log(process.argv.slice(1))' a b",
+      'node -e \'fs.unlinkSync("a.txt"); console.log(fs.readFileSync("b"))\'',
+      "perl -e 'unlink \"a.txt\"'",
+      "perl -ne 'print if /x/' f",
+      'python3 -c \'import shutil; shutil.move("a","b")\'',
+      'python3 -c \'x.replace("a","/dev/null")\'',
+      'node -e \'fs.renameSync("a", "b")\'',
+      "vim -es -c '%s/a/b/' -c wq f",
+      "echo 'file exists a' | tclsh",
+      "pwsh -c 'Remove-Item a.txt'",
+      "pwsh -c 'Get-ChildItem'",
+      "node -e 'Deno.removeSync(\"a.txt\")'",
+      'node -e \'require("fs-extra").copySync("a","b")\'',
+      "ruby -e 'File.delete(\"a.txt\")'",
+      "ruby -e 'puts ARGV' a b",
+      'python3 - <<\'E\'\nfrom pathlib import Path\nfor l in open("x"):\n    print(l)\nPath("x.tmp").unlink(missing_ok=True)\nE',
+      "ssh host 'mv a b && cat /proc/cpuinfo'",
+      "python3 -c 'print(\"file deleted\"); print(sys.argv)'",
+      "perl -pi -e 's/a/b/' *.txt",
+      "perl -ne 'unlink \"a.txt\" if eof' f",
+      "node -e 'map.delete(k, r); for (const a of process.argv) console.log(a)'",
+    ];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
 });
