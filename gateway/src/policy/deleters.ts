@@ -81,7 +81,14 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "gtar":
     case "bsdtar":
     case "star":
-      return args.some((arg) => /^--(?:rem|recursive-u)/.test(arg)) ? "many" : 0;
+      return args.some((arg) => /^--(?:rem|recursiv)/.test(arg)) || extractsIncrements(args) ? "many" : 0;
+    case "virtualenv":
+      return args.some((arg) => arg.startsWith("--cl")) ? "many" : 0;
+    case "uv":
+      return args.includes("venv") && args.some((arg) => arg.startsWith("--cl")) ? "many" : 0;
+    case "pytest":
+    case "py.test":
+      return byPytest(args, trust);
     case "cmake":
       return byCmake(args, trust);
     case "zip":
@@ -117,6 +124,7 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "fossil":
       return args.some((arg) => /^clean(?:-tree)?$/.test(arg)) ? "many" : 0;
     default: {
+      if (PYTHON.test(nameOf(program))) return byModule(args, trust);
       const [git = "", ...subcommand] = asGit(program ?? "");
       return subcommand.length > 0 ? countOf([git, ...subcommand, ...args], trust) : 0;
     }
@@ -126,6 +134,31 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
 /** Whether a version control replaces what was changed in all files. */
 const isDiscarding = (args: readonly string[], subcommand: RegExp, option: RegExp): boolean =>
   args.some((arg) => subcommand.test(arg)) && args.some((arg) => option.test(arg));
+/** Whether tar deletes what the archive of a folder does not hold, or may: an option in a variable comes without the mode. */
+function extractsIncrements(args: readonly string[]): boolean {
+  const letters = args.filter((arg, at) => /^-[A-Za-z]/.test(arg) || (at === 0 && /^[A-Za-z]+$/.test(arg)));
+  // Behind such a letter the rest of an option is its value.
+  const flags = letters.map((arg) => (arg.startsWith("-") ? arg.replace(/(?<=[bCfgFHIKLNTVX]).*$/s, "") : arg)).join("");
+  const has = (flag: RegExp, option: RegExp): boolean => flag.test(flags) || args.some((arg) => option.test(arg));
+  if (!has(/[Gg]/, /^--(?:inc|listed)/)) return false;
+  return has(/x/, /^--(?:ext|ge)/) || !has(/[ctrud]/, /^--(?:cr|lis$|list$|ap|up|di|co|del)/);
+}
+const PYTHON = /^(?:python|pypy)[\d.]*$/;
+/** Modules of Python that empty a folder. */
+function byModule(args: readonly string[], trust: TemporaryTrust): number | "many" {
+  const at = args.findIndex((arg) => /^-[A-Za-z]*m/.test(arg));
+  if (at === -1) return 0;
+  const given = args[at]?.replace(/^-[A-Za-z]*?m/, "");
+  const [module = "", ...rest] = given ? [given, ...args.slice(at + 1)] : args.slice(at + 1);
+  if (module === "pytest") return byPytest(rest, trust);
+  return /^(?:venv|virtualenv)$/.test(module) && rest.some((arg) => arg.startsWith("--cl")) ? "many" : 0;
+}
+/** It empties the folder for its temporary files. */
+function byPytest(args: readonly string[], trust: TemporaryTrust): number | "many" {
+  const at = args.findIndex((arg) => arg.startsWith("--bas"));
+  if (at === -1) return 0;
+  return isTemporary(/=["']?(.*)/s.exec(args[at] ?? "")?.[1] ?? args[at + 1] ?? "", trust) ? 0 : "many";
+}
 /** Programs of cmake that are written behind `-E`. */
 function byCmake(args: readonly string[], trust: TemporaryTrust): number | "many" {
   const [program, ...rest] = args.slice(args.indexOf("-E") + 1);

@@ -176,4 +176,51 @@ describe("[PO13] deletions by a roundabout way", () => {
     ];
     assert.deepEqual(all(few), each(few, "few"));
   });
+  it("many: an extraction, an environment or a test run that empties a folder first", () => {
+    const many = [
+      "tar xf a.tar --recursiv",
+      "tar xf a.tar --recursive",
+      "tar xf a.tar --recursive-unlink",
+      "tar xGf a.tar",
+      "tar -xGf a.tar",
+      "tar -x -G -f a.tar",
+      "tar xgf snap a.tar",
+      "tar xf a.tar --inc",
+      "tar xf a.tar --listed=snap",
+      "tar --extract --incremental -f a.tar",
+      "TAR_OPTIONS=-G tar xf a.tar",
+      "python3 -m venv --clear src",
+      "python3.12 -m venv --cl src",
+      "virtualenv --clear src",
+      "uv venv --clear src",
+      "pytest --basetemp=src",
+      "pytest --basetemp src",
+      "python3 -m pytest --basetemp=src",
+      "poetry run pytest --basetemp=src",
+      "python3 -mvenv --clear src",
+      "python3 -Im venv --clear src",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+  });
+  it("few: archives, environments and tests that delete nothing", () => {
+    const few = [
+      "tar xzf a.tgz",
+      "tar xf a.tar --recursion",
+      "tar -xzf big.tgz -C out",
+      "tar -xfbig.tar",
+      "tar czgf snap a.tgz src",
+      "tar --listed-incremental=snap -czf a.tgz src",
+      "tar tf a.tar",
+      "tar --exclude=.git -czf a.tgz .",
+      "python3 -m venv .venv",
+      "virtualenv .venv",
+      "uv venv",
+      "pytest -q",
+      "pytest --basetemp=/tmp/x",
+      "python3 -m pytest -q",
+      "python3 -m pip install x",
+      "python3 -c 'import venv' --clear",
+    ];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
 });

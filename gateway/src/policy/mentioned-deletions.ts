@@ -24,7 +24,7 @@ export function mentionsDeletion(words: readonly string[], reading: Reading): bo
 }
 /** Of printf, `echo -e` and the strings of most languages. Several backslashes are one for a shell inside of another. */
 const ESCAPE = /\\(?:[abefnrtv]|x[\da-f]|[0-7]|u\{?[\da-f])/i;
-const ESCAPES = /\\+(?:x([\da-f]{1,2})|u\{?([\da-f]{2,6})\}?|(0?[0-7]{1,3})|([abefnrtv]))/gi;
+const ESCAPES = /(?<!\\)\\{1,64}(?:x([\da-f]{1,2})|u\{?([\da-f]{2,6})\}?|(0?[0-7]{1,3})|([abefnrtv]))/gi;
 /** The text that a program makes of one with escapes. A control character may end a word or a line: what follows may begin a command. */
 function withoutEscapes(text: string): string {
   return text.replaceAll(ESCAPES, (_, hex?: string, unicode?: string, octal?: string, control?: string) => {
@@ -51,7 +51,7 @@ function isMentioned(text: string, program: string, reading: Reading): boolean {
 }
 /** Functions of common languages that delete a folder with what is in it. */
 const REMOVES_FOLDERS =
-  /\b(?:rmtree|remove_tree|rm_rf|rm_r|remove_dir(?:_all)?|remove_entry(?:_secure)?|deltree|delete-directory|RemoveAll|deleteRecursively|emptyDir(?:Sync)?)\b|\bunlink[\s(]*(?:glob|<|@)|\b(?:delete|unlink|rm|rm_f|remove)\b[\s(]{0,9}\*[A-Za-z_]|\bfile\s+del(?:ete)?\s+-f|\bdelete\s*\([^()]{0,300},\s*["']?rf["']?\s*\)|\bfs-extra\b[^]{0,2000}\bremove\b|(?<!\bDeno\W{0,9})\bremoveSync\b/;
+  /\b(?:rmtree|remove_tree|rm_rf|rm_r|remove_dir(?:_all)?|remove_entry(?:_secure)?|deltree|delete-directory|RemoveAll|deleteRecursively|emptyDir(?:Sync)?)\b|\bunlink[\s(]*(?:glob|<|@)|\b(?:delete|unlink|rm|rm_f|remove)\b[\s(]{0,9}\*[A-Za-z_]|\bfile\s+del(?:ete)?\s+-f|\bdelete\s*\([^()]{0,300},\s*["']?rf["']?\s*\)|(?<!\bDeno\W{0,9})\bremoveSync\b/;
 /** Of JavaScript: those do it with an option that may stand anywhere in the code. `rm` is a function, not the program. */
 const REMOVES_WITH_OPTION =
   /\brm(?:dir)?(?:Sync\b|\s{0,9}\(|`?\s{0,9}[\]}:]|\?\.|\.(?:call|apply|bind)\b)|\bDeno\b[^;]{0,20}\bremove|\bremove(?:Sync)?\b[^;]{0,20}\bDeno/;
@@ -66,6 +66,7 @@ const MAY_REMOVE = /rm|remove|del|unlink|empty|move|mv|rename|replace/i;
 const removesFolders = (text: string): boolean =>
   MAY_REMOVE.test(text) &&
   (REMOVES_FOLDERS.test(text) ||
+    (text.includes("fs-extra") && /\bremove\b/.test(text)) ||
     (REMOVES_WITH_OPTION.test(text) && IS_RECURSIVE.test(text)) ||
     (REMOVES_FILE.test(text) && LISTS.test(text)));
 
