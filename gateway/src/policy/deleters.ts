@@ -2,16 +2,16 @@
  * How many files a command names for deletion (rule PO13). PURE. By its own name and options only; deletions.ts looks for the commands.
  */
 
-import { asGit, GIT_PROGRAM } from "./wrappers.ts";
+import { asGit, GIT_PROGRAM, withoutG } from "./wrappers.ts";
 
 /** Files that a command may delete without a question. */
 export const MAX_DELETED = 50;
 /** The words of each. */
 export type Commands = readonly (readonly string[])[];
 
-/** `rimraf@5` is `rimraf`. */
+/** `rimraf@5` is `rimraf`, and `gtimeout` is `timeout`. */
 export function nameOf(program = ""): string {
-  const name = program.slice(program.lastIndexOf("/") + 1).toLowerCase();
+  const name = withoutG(program.slice(program.lastIndexOf("/") + 1).toLowerCase());
   return name.includes("@") ? name.replace(/(?<=[a-z])@.*$/, "") : name;
 }
 
@@ -83,12 +83,10 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "star":
       return args.some((arg) => /^--(?:rem|recursiv)/.test(arg)) || extractsIncrements(args) ? "many" : 0;
     case "virtualenv":
-      return args.some((arg) => arg.startsWith("--cl")) ? "many" : 0;
     case "uv":
-      return args.includes("venv") && args.some((arg) => arg.startsWith("--cl")) ? "many" : 0;
     case "pytest":
     case "py.test":
-      return byPytest(args, trust);
+      return byModule(nameOf(program), args, trust);
     case "cmake":
       return byCmake(args, trust);
     case "zip":
@@ -105,6 +103,8 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "aws":
     case "gsutil":
       return args.some((arg) => /^(?:rm|--delete|-d)$/.test(arg)) ? "many" : 0;
+    case "rg":
+      return args.some((arg, at) => givesDeleter(arg, /^--pre=/) || (arg === "--pre" && givesDeleter(args[at + 1], /^/))) ? "many" : 0;
     case "hg":
       return args.some((arg) => /^(?:purge|clean)$/.test(arg)) ||
         isDiscarding(args, /^(?:revert|update|up|checkout|co)$/, /^-[A-Za-z]*[aC]|^--(?:all|clean)/)
@@ -124,7 +124,7 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "fossil":
       return args.some((arg) => /^clean(?:-tree)?$/.test(arg)) ? "many" : 0;
     default: {
-      if (PYTHON.test(nameOf(program))) return byModule(args, trust);
+      if (PYTHON.test(nameOf(program))) return byPython(args, trust);
       const [git = "", ...subcommand] = asGit(program ?? "");
       return subcommand.length > 0 ? countOf([git, ...subcommand, ...args], trust) : 0;
     }
@@ -144,14 +144,18 @@ function extractsIncrements(args: readonly string[]): boolean {
   return has(/x/, /^--(?:ext|ge)/) || !has(/[ctrud]/, /^--(?:cr|lis$|list$|ap|up|di|co|del)/);
 }
 const PYTHON = /^(?:python|pypy)[\d.]*$/;
-/** Modules of Python that empty a folder. */
-function byModule(args: readonly string[], trust: TemporaryTrust): number | "many" {
+/** Tools of Python that empty a folder. */
+function byModule(name: string, args: readonly string[], trust: TemporaryTrust): number | "many" {
+  if (name === "pytest" || name === "py.test") return byPytest(args, trust);
+  const makes = name === "uv" ? args.includes("venv") : name === "venv" || name === "virtualenv";
+  return makes && args.some((arg) => arg.startsWith("--cl")) ? "many" : 0;
+}
+function byPython(args: readonly string[], trust: TemporaryTrust): number | "many" {
   const at = args.findIndex((arg) => /^-[A-Za-z]*m/.test(arg));
   if (at === -1) return 0;
   const given = args[at]?.replace(/^-[A-Za-z]*?m/, "");
-  const [module = "", ...rest] = given ? [given, ...args.slice(at + 1)] : args.slice(at + 1);
-  if (module === "pytest") return byPytest(rest, trust);
-  return /^(?:venv|virtualenv)$/.test(module) && rest.some((arg) => arg.startsWith("--cl")) ? "many" : 0;
+  const [name = "", ...rest] = given ? [given, ...args.slice(at + 1)] : args.slice(at + 1);
+  return byModule(name, rest, trust);
 }
 /** It empties the folder for its temporary files. */
 function byPytest(args: readonly string[], trust: TemporaryTrust): number | "many" {
