@@ -2,16 +2,16 @@
  * How many files a command names for deletion (rule PO13). PURE. By its own name and options only; deletions.ts looks for the commands.
  */
 
-import { asGit, GIT_PROGRAM } from "./wrappers.ts";
+import { asGit, GIT_PROGRAM, withoutG } from "./wrappers.ts";
 
 /** Files that a command may delete without a question. */
 export const MAX_DELETED = 50;
 /** The words of each. */
 export type Commands = readonly (readonly string[])[];
 
-/** `rimraf@5` is `rimraf`. */
+/** `rimraf@5` is `rimraf`, and `gtimeout` is `timeout`. */
 export function nameOf(program = ""): string {
-  const name = program.slice(program.lastIndexOf("/") + 1).toLowerCase();
+  const name = withoutG(program.slice(program.lastIndexOf("/") + 1).toLowerCase());
   return name.includes("@") ? name.replace(/(?<=[a-z])@.*$/, "") : name;
 }
 
@@ -20,7 +20,7 @@ export type TemporaryTrust = "all" | "direct" | "none";
 /** Names by which a command deletes that is written somewhere in the arguments of another one. */
 export const DELETERS: ReadonlySet<string> = new Set(
   (
-    "rm grm srm wipe unlink shred truncate rimraf premove rmrf find gfind bfs git rsync tar gtar bsdtar star cmake zip 7z 7za 7zr 7zz rar rclone " +
+    "rm grm srm zf_rm remove-item wipe unlink shred truncate rimraf premove rmrf find gfind bfs git rsync tar gtar bsdtar star cmake zip 7z 7za 7zr 7zz rar rclone " +
     "aws gsutil hg svn bzr fossil zstd lz4 gio lha fdupes jdupes rdfind tmpreaper tmpwatch"
   ).split(" "),
 );
@@ -34,8 +34,15 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "rm":
     case "grm":
     case "srm":
+    case "zf_rm":
     case "wipe":
       return countRemoved(args, trust, (option) => /^-[A-Za-z]*[rR]|^--r/.test(option));
+    // Of PowerShell, which takes any beginning of `-Recurse`.
+    case "remove-item":
+    case "ri":
+    case "rd":
+    case "erase":
+      return countRemoved(args, trust, (option) => /^-r/i.test(option));
     case "unlink":
     case "shred":
     case "truncate":
@@ -74,7 +81,12 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "gtar":
     case "bsdtar":
     case "star":
-      return args.some((arg) => /^--(?:rem|recursive-u)/.test(arg)) ? "many" : 0;
+      return args.some((arg) => /^--(?:rem|recursiv)/.test(arg)) || extractsIncrements(args) ? "many" : 0;
+    case "virtualenv":
+    case "uv":
+    case "pytest":
+    case "py.test":
+      return byModule(nameOf(program), args, trust);
     case "cmake":
       return byCmake(args, trust);
     case "zip":
@@ -91,6 +103,8 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "aws":
     case "gsutil":
       return args.some((arg) => /^(?:rm|--delete|-d)$/.test(arg)) ? "many" : 0;
+    case "rg":
+      return args.some((arg, at) => givesDeleter(arg, /^--pre=/) || (arg === "--pre" && givesDeleter(args[at + 1], /^/))) ? "many" : 0;
     case "hg":
       return args.some((arg) => /^(?:purge|clean)$/.test(arg)) ||
         isDiscarding(args, /^(?:revert|update|up|checkout|co)$/, /^-[A-Za-z]*[aC]|^--(?:all|clean)/)
@@ -110,6 +124,7 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "fossil":
       return args.some((arg) => /^clean(?:-tree)?$/.test(arg)) ? "many" : 0;
     default: {
+      if (PYTHON.test(nameOf(program))) return byPython(args, trust);
       const [git = "", ...subcommand] = asGit(program ?? "");
       return subcommand.length > 0 ? countOf([git, ...subcommand, ...args], trust) : 0;
     }
@@ -119,6 +134,35 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
 /** Whether a version control replaces what was changed in all files. */
 const isDiscarding = (args: readonly string[], subcommand: RegExp, option: RegExp): boolean =>
   args.some((arg) => subcommand.test(arg)) && args.some((arg) => option.test(arg));
+/** Whether tar deletes what the archive of a folder does not hold, or may: an option in a variable comes without the mode. */
+function extractsIncrements(args: readonly string[]): boolean {
+  const letters = args.filter((arg, at) => /^-[A-Za-z]/.test(arg) || (at === 0 && /^[A-Za-z]+$/.test(arg)));
+  // Behind such a letter the rest of an option is its value.
+  const flags = letters.map((arg) => (arg.startsWith("-") ? arg.replace(/(?<=[bCfgFHIKLNTVX]).*$/s, "") : arg)).join("");
+  const has = (flag: RegExp, option: RegExp): boolean => flag.test(flags) || args.some((arg) => option.test(arg));
+  if (!has(/[Gg]/, /^--(?:inc|listed)/)) return false;
+  return has(/x/, /^--(?:ext|ge)/) || !has(/[ctrud]/, /^--(?:cr|lis$|list$|ap|up|di|co|del)/);
+}
+const PYTHON = /^(?:python|pypy)[\d.]*$/;
+/** Tools of Python that empty a folder. */
+function byModule(name: string, args: readonly string[], trust: TemporaryTrust): number | "many" {
+  if (name === "pytest" || name === "py.test") return byPytest(args, trust);
+  const makes = name === "uv" ? args.includes("venv") : name === "venv" || name === "virtualenv";
+  return makes && args.some((arg) => arg.startsWith("--cl")) ? "many" : 0;
+}
+function byPython(args: readonly string[], trust: TemporaryTrust): number | "many" {
+  const at = args.findIndex((arg) => /^-[A-Za-z]*m/.test(arg));
+  if (at === -1) return 0;
+  const given = args[at]?.replace(/^-[A-Za-z]*?m/, "");
+  const [name = "", ...rest] = given ? [given, ...args.slice(at + 1)] : args.slice(at + 1);
+  return byModule(name, rest, trust);
+}
+/** It empties the folder for its temporary files. */
+function byPytest(args: readonly string[], trust: TemporaryTrust): number | "many" {
+  const at = args.findIndex((arg) => arg.startsWith("--bas"));
+  if (at === -1) return 0;
+  return isTemporary(/=["']?(.*)/s.exec(args[at] ?? "")?.[1] ?? args[at + 1] ?? "", trust) ? 0 : "many";
+}
 /** Programs of cmake that are written behind `-E`. */
 function byCmake(args: readonly string[], trust: TemporaryTrust): number | "many" {
   const [program, ...rest] = args.slice(args.indexOf("-E") + 1);
@@ -184,6 +228,7 @@ function byGit(args: readonly string[], trust: TemporaryTrust): number | "many" 
   while (args[at]?.startsWith("-") === true) at += GIT_VALUE.has(args[at] ?? "") ? 2 : 1;
   const [subcommand, ...rest] = args.slice(at);
   const has = (option: RegExp): boolean => rest.some((arg) => option.test(arg));
+  // Git takes every beginning of a long option that no other one has.
   switch (subcommand) {
     case "clean":
       return isDryRunOr(rest, /^--dr/) ? 0 : "many";
@@ -194,7 +239,7 @@ function byGit(args: readonly string[], trust: TemporaryTrust): number | "many" 
     case "stash":
       if (rest[0] === "drop" || rest[0] === "clear") return "many";
       // The other files of the work tree go with it; it keeps them until it is dropped.
-      return (rest[0] === undefined || /^(?:push|save|-.*)$/.test(rest[0])) && has(/^-[a-z]*[au]|^--(?:al|inc)/) ? "many" : 0;
+      return (rest[0] === undefined || /^(?:push|save|-.*)$/.test(rest[0])) && has(/^-[a-z]*[au]|^--[ai]/) ? "many" : 0;
     case "reset":
       return has(/^--(?:h(?!elp)|mer?)/) ? "many" : 0;
     case "checkout":
@@ -202,7 +247,20 @@ function byGit(args: readonly string[], trust: TemporaryTrust): number | "many" 
     case "restore":
       return countReplaced(subcommand, rest);
     case "checkout-index":
-      return has(/^-[a-z]*f|^--fo/) && has(/^-[a-z]*a|^--al/) ? "many" : 0;
+      if (!has(/^-[a-z]*f|^--f/)) return 0;
+      return has(/^-[a-z]*a|^--a|^--std/) || rest.some((arg) => UNNAMED.test(arg))
+        ? "many"
+        : rest.filter((arg) => !arg.startsWith("-")).length;
+    case "grep":
+      return has(PAGER) && rest.some((arg) => givesDeleter(arg, /^(?:-[A-Za-z0-9]*O|--op[a-z-]*=)/))
+        ? "many"
+        : pagedBy(args.slice(0, at), rest);
+    case "difftool":
+      return rest.some(
+        (arg, place) => givesDeleter(arg, /^(?:-[A-Za-z]*x|--e[a-z]*=)/) || (EXTCMD.test(arg) && givesDeleter(rest[place + 1], /^/)),
+      )
+        ? "many"
+        : 0;
     case "read-tree":
       return has(/^--res|^-[a-z]*m/) && has(/^-[a-z]*u/) ? "many" : 0;
     case "sparse-checkout":
@@ -216,11 +274,24 @@ function byGit(args: readonly string[], trust: TemporaryTrust): number | "many" 
       return 0;
   }
 }
+/** Of git grep and difftool: a program that gets the names of the files. */
+const PAGER = /^(?:-[A-Za-z0-9]*O|--op)/;
+const EXTCMD = /^(?:-[A-Za-z]*x|--e[a-z]*)$/;
+/** Whether a value names a program that deletes. `option`: what stands before the value in the same word. */
+const givesDeleter = (arg = "", option: RegExp): boolean =>
+  option.test(arg) &&
+  arg
+    .replace(option, "")
+    .split(/[\s"'\\;&|()]+/)
+    .some((word) => DELETERS.has(nameOf(word)));
+/** Without a program in the option it is the pager that the configuration names. */
+const pagedBy = (options: readonly string[], rest: readonly string[]): number | "many" =>
+  rest.some((arg) => PAGER.test(arg)) && options.some((option) => givesDeleter(option, /^[^=]*=/)) ? "many" : 0;
 /** Files of the work tree that git replaces by earlier ones. */
 function countReplaced(subcommand: string, args: readonly string[]): number | "many" {
   if (subcommand !== "restore" && args.some((arg) => /^-[a-z]*f|^--(?:f|di)/.test(arg))) return "many";
   const staged = args.some((arg) => /^-[a-zA-Z]*S|^--stag/.test(arg));
-  if (subcommand === "restore" && staged && !args.some((arg) => /^-[a-zA-Z]*W|^--wo/.test(arg))) return 0;
+  if (subcommand === "restore" && staged && !args.some((arg) => /^-[a-zA-Z]*W|^--w/.test(arg))) return 0;
   // An orphan begins without the files of the branch before.
   if (subcommand === "switch") return args.some((arg) => /^--or/.test(arg)) ? "many" : 0;
   const end = args.indexOf("--");

@@ -19,6 +19,7 @@ import { isPipedToShell, namesInput, readsItsInput } from "./shell-input.ts";
 import { readShell } from "./shell.ts";
 import { asGit, runsAnother } from "./wrappers.ts";
 import { withoutQuotes } from "./quotes.ts";
+import { commandInArguments } from "./unknown-programs.ts";
 
 /** Commands in commands: `sh -c "sh -c ..."`. Deeper ones count as many. */
 const MAX_DEPTH = 4;
@@ -53,7 +54,7 @@ function deletionIn(given: string, { depth, trust: outer, isCode = false, steps 
   const shown = depth > 0 ? given : withKnownVariables(given);
   const text = given.includes("TMPDIR") && (depth > 0 || setsFolder(given)) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;
   const split = once(() => splitCommands(text));
-  if (givesName(text)) return "many";
+  if (givesName(text) || (text.includes("GIT_") && setsGit(text))) return "many";
   const copiesOrMoves = mayCopyOrMove(text);
   if (copiesOrMoves && (copiesDeleter(text, split()) || movesAway(text, split()))) return "many";
   const scope: Scope = { depth, trust: leastTrust(outer, copiesOrMoves ? trustIn(text, split()) : trustByWords(text)), steps };
@@ -61,7 +62,7 @@ function deletionIn(given: string, { depth, trust: outer, isCode = false, steps 
   const read = readShell(text);
   if (read.kind === "plain") {
     const commands = read.commands.map(({ words }) => words);
-    return isMany(commands, scope) || runsInput({ text, commands, inputs: [] }, scope) ? "many" : "few";
+    return isMany(commands, scope, !isCode) || runsInput({ text, commands, inputs: [] }, scope) ? "many" : "few";
   }
   // Two readings: one goes by the text alone, the other by what a shell makes of it.
   if (isMany(split(), scope)) return "many";
@@ -69,17 +70,19 @@ function deletionIn(given: string, { depth, trust: outer, isCode = false, steps 
   if (!isCode && ((!isCertain && split().some(([program]) => isExpanded(program) && program !== "$")) || commands.some(hasExpandedMode)))
     return "many";
   const named = commands.map(({ words }) => words);
-  if ((!isCode && commands.some(isUnknown)) || isMany(named, scope) || runsInput({ text, commands: named, inputs }, scope)) return "many";
+  if ((!isCode && commands.some(isUnknown)) || isMany(named, scope, !isCode) || runsInput({ text, commands: named, inputs }, scope))
+    return "many";
   // A shell gets a text that variables of this one have a part in.
   if (named.some((words) => textsForShell(words).some((given) => given.includes("$"))) && mentionsDeletion([text], scope)) return "many";
   const runs = named.some((words) => isShellProgram(words[0]));
   return runs && inputs.some((input) => deletionIn(input, { ...scope, depth: depth + 1 }) === "many") ? "many" : "few";
 }
-function isMany(commands: Commands, scope: Scope): boolean {
+/** `isRead`: the words are those that a shell makes, so that no text in quotes is a word. */
+function isMany(commands: Commands, scope: Scope, isRead = false): boolean {
   let count = 0;
   for (const words of commands) {
     if (scope.steps.takesTooLong(1)) return true;
-    for (const part of partsOf(words, scope)) {
+    for (const part of partsOf(words, scope, isRead)) {
       if (part === "many") return true;
       count += part;
     }
@@ -87,23 +90,30 @@ function isMany(commands: Commands, scope: Scope): boolean {
   return count > MAX_DELETED;
 }
 
+/** Variables that are a configuration of git, with an alias for any subcommand, and a pager that deletes what it is given. */
+const GIT_VARIABLE =
+  /(?<![\w$]|\$\{)GIT_(?:CONFIG_(?:COUNT|KEY|VALUE|PARAMETERS)|[A-Z_]{0,40}(?:PAGER|COMMAND|DIFF|EDITOR)=(?:[^\s;&|]{0,300}\/)?(?:rm|unlink|shred|truncate|rimraf)\b)/;
+const setsGit = (text: string): boolean => GIT_VARIABLE.test(withoutQuotes(text));
 const TMPDIR = /\$TMPDIR\b|\$\{TMPDIR\}/g;
 const SETS_TMPDIR = /(?<!\$|\$\{)TMPDIR/;
 const setsFolder = (text: string): boolean => SETS_TMPDIR.test(withoutQuotes(text)) || maySetAnyVariable(text);
 
 /** Whether one command deletes many files, or may. */
 export function deletesMany(words: readonly string[]): boolean {
-  return isMany([words], { depth: 0, trust: "all", steps: new ReadingSteps() });
+  return isMany([words], { depth: 0, trust: "all", steps: new ReadingSteps() }, true);
 }
 
 /** Files that each part of a command names for deletion. */
-function partsOf([program = "", ...rest]: readonly string[], scope: Scope): readonly (number | "many")[] {
+function partsOf([program = "", ...rest]: readonly string[], scope: Scope, isRead: boolean): readonly (number | "many")[] {
   const words = [...asGit(program), ...rest];
   const name = nameOf(words[0]);
   const count = (from: readonly string[]): number | "many" => countOf(from, scope.trust);
   const runs = runsAnother(words) || MORE_RUNNERS.has(name);
   if (copiesByPath(words, runs)) return ["many"];
-  if (!runs) return [count(words)];
+  if (!runs) {
+    const begin = isRead ? commandInArguments(words) : undefined;
+    return begin === undefined ? [count(words)] : partsOf(words.slice(begin), scope, false);
+  }
   const deleters = words.filter(namesDeleter).length;
   if (scope.steps.takesTooLong(4 + words.length + (words.length * deleters) / 16)) return ["many"];
   if (words.length > MAX_WORDS || runsUnknown(words) || runsItsInput(words, textsForShell)) return ["many"];
@@ -198,9 +208,12 @@ function runsInput(
   if (!/[|<>]/.test(text)) return false;
   const isShown = commands.every((words) => isPrinted(words) || isShellProgram(words[0])) && !EXPANDED.test(text);
   if (isFed && !isShown && (inputs.length === 0 || isPiped())) return true;
-  const takes = commands.some(
-    (words) => isShellProgram(words[0]) || /^\.{1,2}\//.test(words[0] ?? "") || (runsAnother(words) && !NO_INPUT.has(nameOf(words[0]))),
-  );
+  const takes = commands.some((words) => {
+    if (isShellProgram(words[0]) || /^\.{1,2}\//.test(words[0] ?? "")) return true;
+    const name = nameOf(words[0]);
+    if (/^g?make$/.test(name) && (WRITES_MAKEFILE.test(text) || words.some((word) => INPUT_OF_MAKE.test(word)))) return true;
+    return runsAnother(words) && !NO_INPUT.has(name);
+  });
   return takes && mentionsDeletion([text], { trust, steps });
 }
 /** Variables whose values other programs run. */
@@ -211,6 +224,9 @@ const NO_INPUT: ReadonlySet<string> = new Set(
     " ",
   ),
 );
+/** The text writes what make runs, or make reads it from its input. */
+const WRITES_MAKEFILE = /(?:>|\btee\b)[^;|&<>\n]{0,300}(?:makefile\b|\.mk\b|\.mak\b)/i;
+const INPUT_OF_MAKE = /^(?:-[A-Za-z]*f|--(?:fi|ma)[a-z]*=)?(?:-|\/dev\/(?:stdin|fd\/\d+)|\/proc\/.*)$/;
 /** Of a text that a command prints: it is another one then. */
 const EXPANDED = /\\[0-7xu]|[${*?[~%]/;
 const isPrinted = (words: readonly string[]): boolean => SHOWN.has(nameOf(words[0])) && !(words[0] === "printf" && words.length > 2);

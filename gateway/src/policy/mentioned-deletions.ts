@@ -17,7 +17,21 @@ export function mentionsDeletion(words: readonly string[], reading: Reading): bo
   const text = words.join(" ");
   // Any quote or backslash may be a spelling of a shell in there.
   const bare = withoutQuotes(text);
-  return isMentioned(text, nameOf(words[0]), reading) || (bare !== text && isMentioned(bare, nameOf(words[0]), reading));
+  const program = nameOf(words[0]);
+  if (MAY_REMOVE.test(text) && (deletesList(words, text) || MOVES_AWAY.test(text) || MOVES_AWAY.test(bare))) return true;
+  if (isMentioned(text, program, reading) || (bare !== text && isMentioned(bare, program, reading))) return true;
+  return text.includes("\\") && ESCAPE.test(text) && isMentioned(withoutQuotes(withoutEscapes(text)), program, reading);
+}
+/** Of printf, `echo -e` and the strings of most languages. Several backslashes are one for a shell inside of another. */
+const ESCAPE = /\\(?:[abefnrtv]|x[\da-f]|[0-7]|u\{?[\da-f])/i;
+const ESCAPES = /(?<!\\)\\{1,64}(?:x([\da-f]{1,2})|u\{?([\da-f]{2,6})\}?|(0?[0-7]{1,3})|([abefnrtv]))/gi;
+/** The text that a program makes of one with escapes. A control character may end a word or a line: what follows may begin a command. */
+function withoutEscapes(text: string): string {
+  return text.replaceAll(ESCAPES, (_, hex?: string, unicode?: string, octal?: string, control?: string) => {
+    if (control !== undefined) return "nrNR".includes(control) ? "\n" : " ";
+    const code = octal === undefined ? Number.parseInt(hex ?? unicode ?? "", 16) : Number.parseInt(octal, 8);
+    return code <= 0x20 ? "\n" : code < 0x7f ? String.fromCharCode(code) : " ";
+  });
 }
 function isMentioned(text: string, program: string, reading: Reading): boolean {
   if (removesFolders(text)) return true;
@@ -37,7 +51,7 @@ function isMentioned(text: string, program: string, reading: Reading): boolean {
 }
 /** Functions of common languages that delete a folder with what is in it. */
 const REMOVES_FOLDERS =
-  /\b(?:rmtree|remove_tree|rm_rf|rm_r|remove_dir(?:_all)?|remove_entry(?:_secure)?|deltree|delete-directory|RemoveAll|deleteRecursively|emptyDir(?:Sync)?)\b|\bunlink[\s(]*(?:glob|<)/;
+  /\b(?:rmtree|remove_tree|rm_rf|rm_r|remove_dir(?:_all)?|remove_entry(?:_secure)?|deltree|delete-directory|RemoveAll|deleteRecursively|emptyDir(?:Sync)?)\b|\bunlink[\s(]*(?:glob|<|@)|\b(?:delete|unlink|rm|rm_f|remove)\b[\s(]{0,9}\*[A-Za-z_]|\bfile\s+del(?:ete)?\s+-f|\bdelete\s*\([^()]{0,300},\s*["']?rf["']?\s*\)|(?<!\bDeno\W{0,9})\bremoveSync\b/;
 /** Of JavaScript: those do it with an option that may stand anywhere in the code. `rm` is a function, not the program. */
 const REMOVES_WITH_OPTION =
   /\brm(?:dir)?(?:Sync\b|\s{0,9}\(|`?\s{0,9}[\]}:]|\?\.|\.(?:call|apply|bind)\b)|\bDeno\b[^;]{0,20}\bremove|\bremove(?:Sync)?\b[^;]{0,20}\bDeno/;
@@ -46,8 +60,34 @@ const IS_RECURSIVE = /\brecursive\b|\\(?:x|u)/;
 const LISTS =
   /\b(?:walk|fwalk|scandir|listdir|r?glob|iterdir|readdir(?:Sync)?|opendir|DirectoryIterator|WalkDir|read_dir|each_child|children|entries|stdin)\b|\bDir\s{0,9}[.[]|\bFind\b/i;
 const REMOVES_FILE =
-  /\b(?:unlink(?:Sync)?|rmSync|remove_file|rm_f)\b|\b(?:os|File|Files|Deno|pathname|fs)\s{0,9}\.\s{0,9}(?:remove(?:Sync)?|delete|unlink|rm)\b|\bos\s{0,9}\.\s{0,9}Remove\b/;
+  /\b(?:unlink(?:Sync)?|rmSync|remove_file|rm_f|file\s+del(?:ete)?)\b|\b(?:os|File|Files|Deno|pathname|fs)\s{0,9}\.\s{0,9}(?:remove(?:Sync)?|delete|unlink|rm)\b|\bos\s{0,9}\.\s{0,9}Remove\b/;
+/** One of these is in any such name. Most texts have none. */
+const MAY_REMOVE = /rm|remove|del|unlink|empty|move|mv|rename|replace/i;
 const removesFolders = (text: string): boolean =>
-  REMOVES_FOLDERS.test(text) ||
-  (REMOVES_WITH_OPTION.test(text) && IS_RECURSIVE.test(text)) ||
-  (REMOVES_FILE.test(text) && LISTS.test(text));
+  MAY_REMOVE.test(text) &&
+  (REMOVES_FOLDERS.test(text) ||
+    (text.includes("fs-extra") && /\bremove\b/.test(text)) ||
+    (REMOVES_WITH_OPTION.test(text) && IS_RECURSIVE.test(text)) ||
+    (REMOVES_FILE.test(text) && LISTS.test(text)));
+
+/** A function that deletes one file, with its name written out. */
+const NAME = String.raw`[\s(]{0,9}(?:"[\w ./-]{1,300}"|'[\w ./-]{1,300}')\s{0,9}\)?`;
+const REMOVES_NAMED = new RegExp(String.raw`(?:${REMOVES_FILE.source})${NAME}|\bPath${NAME}\.unlink\b`, "g");
+/** Arguments of the command, what another one prints, or lines of a file. One argument by its number is no list. */
+const LISTS_WITH_LOOP =
+  /\bargv\b(?!\s{0,9}\[\s{0,9}-?\d+\s{0,9}\])|\b(?:popen|check_output|getoutput|subprocess|(?:exec|spawn)(?:File)?Sync|readlines?|splitlines|readFile(?:Sync)?|fileinput)\b|\b(?:open|split)\s{0,9}\(|\bqx\b|<[^<>\n]{0,300}\*[^<>\n]{0,300}>|<>/i;
+const LOOPS = /\b(?:for|foreach|while|until|map|each|filter|grep|reduce)\b/i;
+/** Perl and Ruby read their input line by line. */
+const READS_LINES = /^-[A-Za-z0-9]*[np]/;
+const HAS_GLOB = /^(?!-)[\w./~$+:@-]*[*?][\w./~$*?+:@-]*$/;
+/** Whether code deletes files of a list that comes from elsewhere, or those that a pattern among its arguments names. */
+function deletesList(words: readonly string[], text: string): boolean {
+  if (!REMOVES_FILE.test(text)) return false;
+  const unnamed = text.replaceAll(REMOVES_NAMED, " ");
+  if (!REMOVES_FILE.test(unnamed)) return false;
+  if (words.some((word) => HAS_GLOB.test(word)) || (LISTS_WITH_LOOP.test(unnamed) && LOOPS.test(unnamed))) return true;
+  return words.some((word) => /^(?:perl|ruby)/.test(nameOf(word))) && words.some((word) => READS_LINES.test(word));
+}
+/** Of code: to a folder that ends with the command. */
+const MOVES_AWAY =
+  /\b(?:move|rename(?:s|Sync)?|mv|os\s{0,9}\.\s{0,9}replace)\b(?:\s{0,9}\(|[^\n;]{0,300},)\s{0,9}(?:[\w.]{1,40}\(\s{0,9})?f?["'`]?\/(?:dev\/(?!null\b|std|tty|fd\b|zero\b|u?random\b)|(?:run|proc|var\/(?:run|tmp))\b)/;

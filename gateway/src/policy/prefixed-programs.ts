@@ -9,7 +9,7 @@ export const PREFIXES: ReadonlySet<string> = new Set(
   (
     "env busybox toybox coreutils command exec builtin nohup nice ionice setsid stdbuf timeout sudo doas xargs watch chronic time strace caffeinate eatmydata " +
     "setarch linux32 linux64 x86_64 i386 i486 i586 i686 uname26 uclampset systemd-inhibit chrt taskset prlimit choom numactl fakeroot unshare setpriv " +
-    "flock chroot runuser ssh-agent xvfb-run dbus-run-session unbuffer rlwrap torsocks proxychains valgrind faketime parallel"
+    "flock chroot runuser ssh-agent xvfb-run dbus-run-session unbuffer rlwrap torsocks proxychains tini dumb-init catatonit debconf enosys valgrind faketime parallel"
   ).split(" "),
 );
 /** Short options that take no word. After any other the next word may be its value. */

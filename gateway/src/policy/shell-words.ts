@@ -212,8 +212,10 @@ export abstract class WordReader {
       if (char === "$" || char === "`") this.addExpansion(made, (text) => text.startsWith("${@") || text.includes("[@]"), true);
       else {
         const isEscape = char === "\\";
-        if (isEscape && this.peek(1) === "`" && this.backticks > 0) this.isCertain = false;
-        made.text += isEscape ? this.peek(1) : char;
+        const next = isEscape ? this.peek(1) : "";
+        if (next === "`" && this.backticks > 0) this.isCertain = false;
+        // `\n` is for the program, which makes a line end of it.
+        made.text += !isEscape || /\w/.test(next) ? char + next : next;
         this.at += isEscape ? 2 : 1;
       }
     }

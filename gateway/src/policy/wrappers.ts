@@ -2,6 +2,9 @@
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
 
+/** GNU programs by their names on other systems, beside those that stand in a list by that name. */
+const WITH_G = words("genv gtimeout gxargs gnice gnohup gstdbuf gchroot gruncon gtime gshred gtruncate gunlink gtest gprintf ginstall");
+export const withoutG = (name: string): string => (name.startsWith("g") && WITH_G.has(name) ? name.slice(1) : name);
 /** Take commands as an argument of `-c`, or as their input. */
 export const SHELLS: ReadonlySet<string> = words("sh bash rbash dash ash zsh ksh mksh yash fish csh tcsh elvish nu xonsh pwsh powershell");
 const ALWAYS: ReadonlySet<string> = words(
@@ -11,7 +14,7 @@ const ALWAYS: ReadonlySet<string> = words(
     // Other users, other rights.
     "sudo sudoedit doas su runuser run0 pkexec gosu setpriv capsh runcon sg newgrp chroot unshare nsenter setarch linux32 linux64 uname26 x86_64 i386 " +
     "i486 i586 i686 ppc ppc32 ppc64 s390 s390x sparc sparc32 sparc64 mips mips32 mips64 parisc arm aarch64 arch firejail bwrap nsjail aa-exec sandbox-exec " +
-    "chpst softlimit setuidgid envuidgid envdir setlock " +
+    "tini dumb-init catatonit debconf enosys chpst softlimit setuidgid envuidgid envdir setlock " +
     // Time, priorities, limits, terminals, logs.
     "env command exec time nohup nice ionice chrt taskset numactl timeout stdbuf setsid flock watch script unbuffer rlwrap chronic ts expect tmux screen zellij dtach " +
     "abduco prlimit choom cgexec systemd-run start-stop-daemon daemonize systemd-inhibit systemd-cat uclampset coresched cpulimit timelimit logsave pipesz lckdo caffeinate hyperfine eatmydata faketime fakeroot fakechroot proot xvfb-run dbus-run-session " +
@@ -60,6 +63,11 @@ const INLINE: Readonly<Record<string, RegExp>> = {
   uv: /^(?:run|tool)$/,
   poetry: /^run$/,
   pipenv: /^(?:run|shell)$/,
+  pdm: /^run$/,
+  hatch: /^(?:run|shell)$/,
+  rye: /^run$/,
+  pixi: /^(?:run|exec|shell)$/,
+  tox: /^(?:exec|e)$/,
   conda: /^run$/,
   mamba: /^run$/,
   bundle: /^exec$/,
@@ -89,6 +97,8 @@ const INLINE: Readonly<Record<string, RegExp>> = {
   nmap: /^--?scr/,
   rpm: /^--(?:eval|define|pipe)|^-E|^-D/,
   apt: /^-[A-Za-z]*[oc]|^--(?:opt|con)/,
+  "dpkg-architecture": /^-[A-Za-z]*c|^--co/,
+  "gpg-agent": /^--(?:$|d)/,
   dpkg: /^--(?:pre-invoke|post-invoke)/,
   install: /^--st|^-[A-Za-z]*s/,
   gpg: /^--(?:ph|ag|pin|dir|exe|opt)/,
@@ -136,7 +146,7 @@ interface Names {
   readonly known: string | undefined;
 }
 function namesOf(program: string): Names {
-  const base = program.slice(program.lastIndexOf("/") + 1).toLowerCase();
+  const base = withoutG(program.slice(program.lastIndexOf("/") + 1).toLowerCase());
   const name = /[0-9.]$/.test(base) ? base.replace(/-?[0-9.]+$/, "") : base;
   return { base, name, known: Object.hasOwn(ALSO, base) ? ALSO[base] : Object.hasOwn(ALSO, name) ? ALSO[name] : name };
 }
