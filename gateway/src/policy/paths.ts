@@ -40,9 +40,12 @@ const ONLY_SETTINGS: ReadonlySet<string> = new Set(
     ".env.example .env.sample .env.template .nvmrc .node-version .python-version .ruby-version .mailmap .markdownlint.json .yamllint .hidden"
   ).split(" "),
 );
+/** Names without a dot whose programs start what they name: tools of an agent, tasks of an environment. */
+const STARTS_PROGRAMS: ReadonlySet<string> = new Set("opencode.json opencode.jsonc mise.toml mise.local.toml".split(" "));
 /** A folder with a file HEAD can be a repository of git, and the settings beside it start programs when git looks at the folder. */
 const REPOSITORY = "head";
-const startsPrograms = (part: string): boolean => part === REPOSITORY || (part.startsWith(".") && part !== "." && !ONLY_SETTINGS.has(part));
+const startsPrograms = (part: string): boolean =>
+  part === REPOSITORY || STARTS_PROGRAMS.has(part) || (part.startsWith(".") && part !== "." && !ONLY_SETTINGS.has(part));
 /**
  * Files of git in a directory of any name: a repository without files (`mirror.git`) has none that begins with a dot. Each sets which programs
  * git starts, or where such settings are.

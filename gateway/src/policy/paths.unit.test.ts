@@ -45,6 +45,8 @@ test("[PO7] [GR2] settings and hooks of git make programs run in a folder of any
     "mirror.git//Hooks/Update",
     "hooks/pre-commit",
     "hooks/fsmonitor-watchman",
+    "opencode.json",
+    "web/Mise.toml",
   ])
     assert.ok(!isOrdinaryInside(path) && !isGrantablePath(path), path);
   for (const path of [
