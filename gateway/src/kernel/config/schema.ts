@@ -84,7 +84,7 @@ function beginningWith(name: string, names: readonly string[]): string | undefin
 const MOST_MEANT = 4;
 /**
  * Settings with such a name anywhere; those near the top are meant rather than those deep inside. A name alone may have several. With a
- * group, the group decides between several: `heartbeat.every` is `agents.defaultHeartbeat.every`, and `memory.enabled` is none.
+ * group, the group decides between several: heartbeat.every is `agents.defaultHeartbeat.every`, and a memory has nothing to enable.
  */
 function elsewhereOf(segments: readonly string[]): string | undefined {
   const all = leaves().filter((leaf) => isNear(segments, leaf));
