@@ -84,7 +84,7 @@ function beginningWith(name: string, names: readonly string[]): string | undefin
 const MOST_MEANT = 4;
 /**
  * Settings with such a name anywhere. Of a name alone those near the top are meant rather than those deep inside, and there may be several.
- * With a group, the group decides: `heartbeat.every` is `agents.defaultHeartbeat.every`, and `memory.enabled` is none.
+ * With a group, the group decides: heartbeat.every is `agents.defaultHeartbeat.every`, and a memory has nothing to enable.
  */
 function elsewhereOf(segments: readonly string[]): string | undefined {
   const all = leaves().filter((leaf) => isNear(segments, leaf));
