@@ -30,7 +30,8 @@ export const namesDeleter = (word = ""): boolean => DELETERS.has(nameOf(word)) |
 
 /** How many files a command names for deletion, without those in temporary folders. */
 export function countOf([program, ...args]: readonly string[], trust: TemporaryTrust): number | "many" {
-  switch (nameOf(program)) {
+  const name = nameOf(program);
+  switch (name) {
     case "rm":
     case "grm":
     case "srm":
@@ -86,7 +87,7 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "uv":
     case "pytest":
     case "py.test":
-      return byModule(nameOf(program), args, trust);
+      return byModule(name, args, trust);
     case "cmake":
       return byCmake(args, trust);
     case "zip":
@@ -124,7 +125,7 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "fossil":
       return args.some((arg) => /^clean(?:-tree)?$/.test(arg)) ? "many" : 0;
     default: {
-      if (PYTHON.test(nameOf(program))) return byPython(args, trust);
+      if (name.startsWith("py") && PYTHON.test(name)) return byPython(args, trust);
       const [git = "", ...subcommand] = asGit(program ?? "");
       return subcommand.length > 0 ? countOf([git, ...subcommand, ...args], trust) : 0;
     }
