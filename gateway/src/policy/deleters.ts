@@ -105,7 +105,7 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "gsutil":
       return args.some((arg) => /^(?:rm|--delete|-d)$/.test(arg)) ? "many" : 0;
     case "rg":
-      return args.some((arg, at) => givesDeleter(arg, /^--pre=/) || (arg === "--pre" && givesDeleter(args[at + 1], /^/))) ? "many" : 0;
+      return byPreprocessor(args);
     case "hg":
       return args.some((arg) => /^(?:purge|clean)$/.test(arg)) ||
         isDiscarding(args, /^(?:revert|update|up|checkout|co)$/, /^-[A-Za-z]*[aC]|^--(?:all|clean)/)
@@ -164,6 +164,9 @@ function byPytest(args: readonly string[], trust: TemporaryTrust): number | "man
   if (at === -1) return 0;
   return isTemporary(/=["']?(.*)/s.exec(args[at] ?? "")?.[1] ?? args[at + 1] ?? "", trust) ? 0 : "many";
 }
+/** ripgrep gives each file to the program of `--pre`. */
+const byPreprocessor = (args: readonly string[]): number | "many" =>
+  args.some((arg, at) => givesDeleter(arg, /^--pre=/) || (arg === "--pre" && givesDeleter(args[at + 1], /^/))) ? "many" : 0;
 /** Programs of cmake that are written behind `-E`. */
 function byCmake(args: readonly string[], trust: TemporaryTrust): number | "many" {
   const [program, ...rest] = args.slice(args.indexOf("-E") + 1);
