@@ -92,7 +92,7 @@ function isMany(commands: Commands, scope: Scope, isRead = false): boolean {
 
 /** Variables that are a configuration of git, with an alias for any subcommand, and a pager that deletes what it is given. */
 const GIT_VARIABLE =
-  /(?<![\w$]|\$\{)GIT_(?:CONFIG_(?:COUNT|KEY|VALUE|PARAMETERS)|[A-Z_]{0,40}(?:PAGER|COMMAND|DIFF|EDITOR)=(?:[^\s;&|]{0,300}\/)?(?:rm|unlink|shred|truncate|rimraf)\b)/;
+  /(?<![\w$]|\$\{)GIT_(?:CONFIG_(?:COUNT|KEY|VALUE|PARAMETERS)[^\s=:]{0,40}[=:]|[A-Z_]{0,40}(?:PAGER|COMMAND|DIFF|EDITOR)=(?:[^\s;&|]{0,300}\/)?(?:rm|unlink|shred|truncate|rimraf)\b)|(?:\bread|\bset|\bsetenv|-v)\s[^;|&\n]{0,100}\bGIT_CONFIG_(?:COUNT|KEY|VALUE|PARAMETERS)/;
 const setsGit = (text: string): boolean => GIT_VARIABLE.test(withoutQuotes(text));
 const TMPDIR = /\$TMPDIR\b|\$\{TMPDIR\}/g;
 const SETS_TMPDIR = /(?<!\$|\$\{)TMPDIR/;
