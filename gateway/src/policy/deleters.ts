@@ -30,7 +30,8 @@ export const namesDeleter = (word = ""): boolean => DELETERS.has(nameOf(word)) |
 
 /** How many files a command names for deletion, without those in temporary folders. */
 export function countOf([program, ...args]: readonly string[], trust: TemporaryTrust): number | "many" {
-  switch (nameOf(program)) {
+  const name = nameOf(program);
+  switch (name) {
     case "rm":
     case "grm":
     case "srm":
@@ -86,7 +87,7 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "uv":
     case "pytest":
     case "py.test":
-      return byModule(nameOf(program), args, trust);
+      return byModule(name, args, trust);
     case "cmake":
       return byCmake(args, trust);
     case "zip":
@@ -104,7 +105,7 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "gsutil":
       return args.some((arg) => /^(?:rm|--delete|-d)$/.test(arg)) ? "many" : 0;
     case "rg":
-      return args.some((arg, at) => givesDeleter(arg, /^--pre=/) || (arg === "--pre" && givesDeleter(args[at + 1], /^/))) ? "many" : 0;
+      return byPreprocessor(args);
     case "hg":
       return args.some((arg) => /^(?:purge|clean)$/.test(arg)) ||
         isDiscarding(args, /^(?:revert|update|up|checkout|co)$/, /^-[A-Za-z]*[aC]|^--(?:all|clean)/)
@@ -124,7 +125,7 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "fossil":
       return args.some((arg) => /^clean(?:-tree)?$/.test(arg)) ? "many" : 0;
     default: {
-      if (PYTHON.test(nameOf(program))) return byPython(args, trust);
+      if (name.startsWith("py") && PYTHON.test(name)) return byPython(args, trust);
       const [git = "", ...subcommand] = asGit(program ?? "");
       return subcommand.length > 0 ? countOf([git, ...subcommand, ...args], trust) : 0;
     }
@@ -163,6 +164,9 @@ function byPytest(args: readonly string[], trust: TemporaryTrust): number | "man
   if (at === -1) return 0;
   return isTemporary(/=["']?(.*)/s.exec(args[at] ?? "")?.[1] ?? args[at + 1] ?? "", trust) ? 0 : "many";
 }
+/** ripgrep gives each file to the program of `--pre`. */
+const byPreprocessor = (args: readonly string[]): number | "many" =>
+  args.some((arg, at) => givesDeleter(arg, /^--pre=/) || (arg === "--pre" && givesDeleter(args[at + 1], /^/))) ? "many" : 0;
 /** Programs of cmake that are written behind `-E`. */
 function byCmake(args: readonly string[], trust: TemporaryTrust): number | "many" {
   const [program, ...rest] = args.slice(args.indexOf("-E") + 1);

@@ -74,6 +74,9 @@ describe("[PO13] deletions by a roundabout way", () => {
       "env GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0=stash git x -u",
       "GIT_CONFIG_PARAMETERS=\"'alias.x=clean -fdxq'\" git x",
       "export GIT_CONFIG_KEY_0=alias.x; git x",
+      "read GIT_CONFIG_COUNT GIT_CONFIG_KEY_0 GIT_CONFIG_VALUE_0 < f; git x",
+      "i=0; export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_$i=alias.x; git x",
+      'python3 -c \'os.environ["GIT_CONFIG_COUNT"]="1"\'',
     ];
     assert.deepEqual(all(many), each(many, "many"));
   });
@@ -100,6 +103,8 @@ describe("[PO13] deletions by a roundabout way", () => {
       "echo $GIT_CONFIG_COUNT",
       "GIT_PAGER=cat git log",
       "git diff -Oorder HEAD",
+      "grep -rn GIT_CONFIG_COUNT .",
+      "git grep -n GIT_CONFIG_PARAMETERS",
     ];
     assert.deepEqual(all(few), each(few, "few"));
   });

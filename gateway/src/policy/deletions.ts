@@ -92,7 +92,7 @@ function isMany(commands: Commands, scope: Scope, isRead = false): boolean {
 
 /** Variables that are a configuration of git, with an alias for any subcommand, and a pager that deletes what it is given. */
 const GIT_VARIABLE =
-  /(?<![\w$]|\$\{)GIT_(?:CONFIG_(?:COUNT|KEY|VALUE|PARAMETERS)|[A-Z_]{0,40}(?:PAGER|COMMAND|DIFF|EDITOR)=(?:[^\s;&|]{0,300}\/)?(?:rm|unlink|shred|truncate|rimraf)\b)/;
+  /(?<![\w$]|\$\{)GIT_(?:CONFIG_(?:COUNT|KEY|VALUE|PARAMETERS)[^\s=:]{0,40}[=:]|[A-Z_]{0,40}(?:PAGER|COMMAND|DIFF|EDITOR)=(?:[^\s;&|]{0,300}\/)?(?:rm|unlink|shred|truncate|rimraf)\b)|(?:\bread|\bset|\bsetenv|-v)\s[^;|&\n]{0,100}\bGIT_CONFIG_(?:COUNT|KEY|VALUE|PARAMETERS)/;
 const setsGit = (text: string): boolean => GIT_VARIABLE.test(withoutQuotes(text));
 const TMPDIR = /\$TMPDIR\b|\$\{TMPDIR\}/g;
 const SETS_TMPDIR = /(?<!\$|\$\{)TMPDIR/;
@@ -111,7 +111,7 @@ function partsOf([program = "", ...rest]: readonly string[], scope: Scope, isRea
   const runs = runsAnother(words) || MORE_RUNNERS.has(name);
   if (copiesByPath(words, runs)) return ["many"];
   if (!runs) {
-    const begin = isRead ? commandInArguments(words) : undefined;
+    const begin = isRead ? commandInArguments(name, words) : undefined;
     return begin === undefined ? [count(words)] : partsOf(words.slice(begin), scope, false);
   }
   const deleters = words.filter(namesDeleter).length;
@@ -208,12 +208,14 @@ function runsInput(
   if (!/[|<>]/.test(text)) return false;
   const isShown = commands.every((words) => isPrinted(words) || isShellProgram(words[0])) && !EXPANDED.test(text);
   if (isFed && !isShown && (inputs.length === 0 || isPiped())) return true;
-  const takes = commands.some((words) => {
-    if (isShellProgram(words[0]) || /^\.{1,2}\//.test(words[0] ?? "")) return true;
-    const name = nameOf(words[0]);
-    if (/^g?make$/.test(name) && (WRITES_MAKEFILE.test(text) || words.some((word) => INPUT_OF_MAKE.test(word)))) return true;
-    return runsAnother(words) && !NO_INPUT.has(name);
-  });
+  const mayMake = text.includes("make");
+  const takes = commands.some(
+    (words) =>
+      isShellProgram(words[0]) ||
+      /^\.{1,2}\//.test(words[0] ?? "") ||
+      (runsAnother(words) && !NO_INPUT.has(nameOf(words[0]))) ||
+      (mayMake && makesGiven(words, text)),
+  );
   return takes && mentionsDeletion([text], { trust, steps });
 }
 /** Variables whose values other programs run. */
@@ -224,7 +226,9 @@ const NO_INPUT: ReadonlySet<string> = new Set(
     " ",
   ),
 );
-/** The text writes what make runs, or make reads it from its input. */
+/** Whether make runs what the text writes, or what it reads from its input. */
+const makesGiven = (words: readonly string[], text: string): boolean =>
+  /^g?make$/.test(nameOf(words[0])) && (WRITES_MAKEFILE.test(text) || words.some((word) => INPUT_OF_MAKE.test(word)));
 const WRITES_MAKEFILE = /(?:>|\btee\b)[^;|&<>\n]{0,300}(?:makefile\b|\.mk\b|\.mak\b)/i;
 const INPUT_OF_MAKE = /^(?:-[A-Za-z]*f|--(?:fi|ma)[a-z]*=)?(?:-|\/dev\/(?:stdin|fd\/\d+)|\/proc\/.*)$/;
 /** Of a text that a command prints: it is another one then. */

@@ -3,11 +3,13 @@
  * PURE. It goes by the words of a command that was read with its quotes, and takes no text in quotes for a command.
  */
 import { DELETERS, namesDeleter, nameOf } from "./deleters.ts";
-import { takesTexts } from "./wrappers.ts";
+import { TAKES_TEXTS } from "./wrappers.ts";
 
 /** Their arguments are texts, names of files, hosts or packages, and never a command. Runners of commands are in wrappers.ts. */
-const TAKES_NO_COMMAND: ReadonlySet<string> = new Set(
-  // Of the shell.
+const TAKES_NO_COMMAND: ReadonlySet<string> = new Set([
+  ...DELETERS,
+  ...TAKES_TEXTS,
+  ...// Of the shell.
   (
     ": [ echo printf test cd pushd popd dirs export unset set declare local readonly typeset type which whereis hash alias unalias read return " +
     "exit shift true false let getopts ulimit umask wait kill jobs " +
@@ -21,11 +23,11 @@ const TAKES_NO_COMMAND: ReadonlySet<string> = new Set(
     "apt apt-get aptitude dpkg dnf yum rpm zypper apk pacman brew snap port emerge pip pip3 pipx uv poetry pdm hatch gem bundle composer conda mamba " +
     "systemctl service journalctl update-alternatives " +
     // Build, test and check.
-    "jest vitest mocha pytest eslint prettier biome tsc rustc rustfmt g++ cc c++ javac gradle mvn cmake ninja shellcheck shfmt ruff mypy black " +
+    "jest vitest mocha pytest eslint prettier biome tsc rustc rustfmt g++ cc c++ clang++ javac gmake nodejs gradle mvn cmake ninja shellcheck shfmt ruff mypy black " +
     // Send.
     "wget http https scp rsync gh glab hub heroku gcloud az helm terraform dig host nslookup ping"
   ).split(" "),
-);
+]);
 /** What follows are names of packages or pages. */
 const NAMES_FOLLOW = /^(?:i|install|add|remove|uninstall|upgrade|update|outdated|info|show|search|why|list|ls|view|edit|help|man|docs)$/;
 const BARE = /^(?:\/[^\s]{1,300}\/)?[A-Za-z0-9][\w.+-]{0,40}$/;
@@ -34,10 +36,9 @@ const HAS_CODE = /^-[A-Za-z]*[ce]/;
 /** Delete what they name, so without a name they are none. */
 const NEEDS_NAME = /^(?:g?rm|srm|wipe|unlink|shred|truncate|rimraf|premove|rmrf)$/;
 
-/** Undefined: none begins there, or the program is known. */
-export function commandInArguments(words: readonly string[]): number | undefined {
-  const name = nameOf(words[0]);
-  if (words.length < 3 || TAKES_NO_COMMAND.has(name) || DELETERS.has(name) || takesTexts(name)) return undefined;
+/** Undefined: none begins there, or the program is known. `name`: that of the program. */
+export function commandInArguments(name: string, words: readonly string[]): number | undefined {
+  if (words.length < 3 || TAKES_NO_COMMAND.has(name) || /^(?:python|pypy)[\d.]+$/.test(name)) return undefined;
   for (let at = 1; at < words.length; at++) {
     const word = words[at] ?? "";
     if (NAMES_FOLLOW.test(word)) return undefined;

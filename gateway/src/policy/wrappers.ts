@@ -4,7 +4,8 @@ const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
 
 /** GNU programs by their names on other systems, beside those that stand in a list by that name. */
 const WITH_G = words("genv gtimeout gxargs gnice gnohup gstdbuf gchroot gruncon gtime gshred gtruncate gunlink gtest gprintf ginstall");
-export const withoutG = (name: string): string => (name.startsWith("g") && WITH_G.has(name) ? name.slice(1) : name);
+const LETTER_G = "g".charCodeAt(0);
+export const withoutG = (name: string): string => (name.charCodeAt(0) === LETTER_G && WITH_G.has(name) ? name.slice(1) : name);
 /** Take commands as an argument of `-c`, or as their input. */
 export const SHELLS: ReadonlySet<string> = words("sh bash rbash dash ash zsh ksh mksh yash fish csh tcsh elvish nu xonsh pwsh powershell");
 const ALWAYS: ReadonlySet<string> = words(
@@ -151,7 +152,7 @@ function namesOf(program: string): Names {
   return { base, name, known: Object.hasOwn(ALSO, base) ? ALSO[base] : Object.hasOwn(ALSO, name) ? ALSO[name] : name };
 }
 /** Of the programs above: often have texts as arguments that are no commands, as a message or a script has. */
-const TAKES_TEXTS: ReadonlySet<string> = words(
+export const TAKES_TEXTS: ReadonlySet<string> = words(
   "git hg svn sed awk find python pypy perl ruby node bun deno php lua make npm yarn pnpm cargo go rg curl ffmpeg gcc clang",
 );
 /** Whether a program often has texts as arguments, and it is known which of its arguments hold a command. */
