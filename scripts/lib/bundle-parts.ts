@@ -69,7 +69,8 @@ async function partsOf(entry: string, outdir: string): Promise<readonly string[]
     for (const file of files) looked.add(file);
     await build({ ...options(outdir, parts), entryPoints: files, write: false, minify: false });
   }
-  return [...parts];
+  // Imports are found in no fixed order, and the order of the entry points decides what is shared.
+  return [...parts].sort();
 }
 
 /** The names of the modules beside `worker.js`. `outdir` is empty before. */
