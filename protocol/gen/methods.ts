@@ -274,7 +274,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "e8c8936e0ec313c8";
+export const PROTOCOL_FINGERPRINT = "36b6e9ba603d58a7";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -3157,6 +3157,8 @@ export type NodeEntry = {
   clientVersion?: string;
   sandbox?: NodeSandbox;
   desktop?: NodeDesktop;
+  /** At most 1024 characters. */
+  workspace?: string;
   /** At most 32 items. */
   waiting?: NodeWait[];
 };
@@ -3219,6 +3221,8 @@ export type NodeRuntime = {
   toolCapabilities: Record<string, Capability[]>;
   sandbox?: NodeSandbox;
   desktop?: NodeDesktop;
+  /** At most 1024 characters. */
+  workspace?: string;
 };
 
 /** The sandbox that a machine really has for its commands, as the node has tested it. */

@@ -40,6 +40,11 @@ export const NodeRuntime = struct("NodeRuntime", "Capabilities of a machine, and
   sandbox: t.optional(NodeSandbox),
   /** Absent from nodes of earlier versions, which show none. */
   desktop: t.optional(NodeDesktop),
+  /**
+   * The folder in which commands and relative paths begin. What the owner has allowed in one folder holds in no other. Absent from nodes of
+   * earlier versions, and of one whose folder has a longer name.
+   */
+  workspace: t.optional(t.string(1024)),
 });
 
 export const LedgerCallState = enumOf(

@@ -28,6 +28,8 @@ export const NodeEntry = struct("NodeEntry", "A machine that is or was connected
   sandbox: t.optional(NodeSandbox),
   /** As the node reported it when it connected. */
   desktop: t.optional(NodeDesktop),
+  /** As the node reported it when it connected: the folder in which commands and relative paths begin. */
+  workspace: t.optional(t.string(1024)),
   /** The first of the calls that wait for it. Absent: none. */
   waiting: t.optional(t.array(NodeWait, 32)),
 });

@@ -1,5 +1,7 @@
 /** Calls that need your word, with the built program, a real gateway and a real node: the command line asks, and answers from elsewhere. */
 import assert from "node:assert/strict";
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { Machine, type NodeProcess, until } from "./support.ts";
 
@@ -117,6 +119,44 @@ describe("[P15] [S13] [S14] [AP1] [AP3] [AP6] [AP12] approvals", () => {
     await machine.ok("approval", "allow", code);
     await isIdle();
     assert.deepEqual(lines("restarted.txt"), ["after"]);
+  });
+
+  it("[AP6] [GR2] neither an open question nor an answer for a time holds in another folder of the machine", async () => {
+    const folders = ["a", "b"].map((name) => join(machine.folder, `moved ${name}`));
+    const [first = "", second = ""] = folders;
+    const fill = (): void => {
+      for (const folder of folders) for (const name of ["asked", "granted"]) mkdirSync(join(folder, name), { recursive: true });
+    };
+    const there = (folder: string, name: string): boolean => existsSync(join(folder, name));
+    const work = async (folder: string): Promise<void> => {
+      await node.kill("SIGTERM");
+      node = await machine.node("laptop", folder);
+      await until("the machine", async () => (await machine.ok("nodes", "list", "--json")).includes(folder) || undefined);
+    };
+    await machine.ok("config", "unset", "toolApproval.rules");
+    fill();
+    await work(first);
+    const open = await paused("rm -rf asked");
+    await work(second);
+    const { code: exit, stderr } = await machine.gsv(["approval", "allow", open]);
+    assert.equal(exit, 1, stderr);
+    const again = /gsv approval show ([2-9A-Z]{5})/.exec(stderr)?.[1] ?? assert.fail(stderr);
+    assert.ok(there(first, "asked") && there(second, "asked"));
+    await machine.ok("approval", "deny", again);
+    await isIdle();
+
+    await work(first);
+    await machine.ok("approval", "allow", await paused("rm -rf granted"), "--for", "8h");
+    await isIdle();
+    assert.ok(!there(first, "granted"));
+    fill();
+    // In the same folder it holds.
+    await machine.ok("chat", "run: rm -rf granted");
+    assert.ok(!there(first, "granted"));
+    await work(second);
+    await machine.ok("approval", "deny", await paused("rm -rf granted"));
+    await isIdle();
+    assert.ok(there(second, "granted"));
   });
 
   it("[PO5] a pattern of a rule is compared by the gateway on this machine, too", async () => {

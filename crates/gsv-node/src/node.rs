@@ -350,6 +350,7 @@ fn options(
             .collect(),
         sandbox: Some(sandbox),
         desktop: Some(desktop),
+        workspace: folder_name(&config.workspace),
     };
     Options {
         address: config.address.clone(),
@@ -361,6 +362,15 @@ fn options(
         reconnect: true,
         ..Options::new(config.url.as_str(), Mode::Node, config.id.as_str())
     }
+}
+
+/// As many characters as the contract takes.
+const MAX_FOLDER_NAME: usize = 1024;
+/// The name of a folder without links. None: it is not text, or too long to be reported.
+fn folder_name(folder: &Path) -> Option<String> {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let name = folder.to_str().filter(|name| name.len() <= MAX_FOLDER_NAME);
+    name.map(str::to_owned)
 }
 
 fn private_folders(config: &NodeConfig) -> Vec<PathBuf> {

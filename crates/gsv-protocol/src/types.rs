@@ -4901,6 +4901,9 @@ pub struct NodeEntry {
     pub sandbox: Option<NodeSandbox>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub desktop: Option<NodeDesktop>,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
     /// At most 32 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Vec<NodeWait>>,
@@ -4987,6 +4990,9 @@ pub struct NodeRuntime {
     pub sandbox: Option<NodeSandbox>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub desktop: Option<NodeDesktop>,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
 }
 
 /// The sandbox that a machine really has for its commands, as the node has tested it.

@@ -17,8 +17,9 @@ export const GRANT_MS: Readonly<Record<Exclude<GrantChoice, "always">, number>> 
 type Visible = (text: string) => string;
 
 /** "`git push` with any further arguments, in the workspace of laptop, in the sandbox workspace, by the agent main". */
-export function scopeText({ agentId, tool, nodeId, what }: GrantScope, visible: Visible): string {
-  const on = nodeId === undefined ? "" : ` of ${visible(nodeId)}`;
+export function scopeText({ agentId, tool, nodeId, workspace, what }: GrantScope, visible: Visible): string {
+  const on =
+    nodeId === undefined ? "" : ` of ${visible(nodeId)}${workspace === undefined ? "" : ` (${visible(JSON.stringify(workspace))})`}`;
   const by = `by the agent ${visible(agentId)}`;
   switch (what.kind) {
     case "commands": {

@@ -5,7 +5,7 @@ import type { GrantScope } from "../ports/grants.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { decide, type PolicyContext, policyOf } from "./decide.ts";
 import { scopeText } from "./grant-text.ts";
-import { scopeOf } from "./grants.ts";
+import { covers, offerOf, scopeOf } from "./grants.ts";
 import { loadRegexEngine } from "./load.ts";
 
 const engine = await loadRegexEngine();
@@ -119,6 +119,18 @@ describe("[GR3] [PO13] what a command that may delete many files is granted as",
       assert.equal(verdict([], line, "auto"), "ask");
       assert.equal(scope(line), undefined, JSON.stringify(mark));
     }
+  });
+  test("[GR2] in the folder in which the machine worked, and no rule, which would hold in each", () => {
+    const context = { isOwners: true, agentId: "main", sandbox: "workspace" } as const;
+    const at = (workspace?: string): GrantScope => {
+      const found = scopeOf(asked("rm -rf t"), { ...context, workspace });
+      assert.ok(found);
+      return found;
+    };
+    const folders = [undefined, "/home/me/a", "/home/me/b"];
+    for (const one of folders) for (const other of folders) assert.equal(covers(at(one), at(other)), one === other, `${one} ${other}`);
+    assert.equal(offerOf(asked("rm -rf t"), context)?.always, undefined);
+    assert.ok(offerOf(asked("rm a"), context)?.always);
   });
   test("the choice says that the line is allowed whatever it finds then", () => {
     assert.equal(

@@ -21,6 +21,8 @@ export interface GrantContext {
   readonly agentId: string;
   /** Of the machine, as it reported it; `off` when it reported none. */
   readonly sandbox: SandboxProfile;
+  /** The folder in which the machine's commands begin, as it reported it. */
+  readonly workspace?: string | undefined;
   /** What the conversation has read. Absent: nothing of others. */
   readonly taint?: Taint | undefined;
 }
@@ -50,13 +52,16 @@ export function scopeOf(call: PolicyCall, context: GrantContext): GrantScope | u
     : (filesOf(call) ?? destinationOf(call));
   if (what === undefined) return undefined;
   const { target, tool } = call;
-  const scope: GrantScope = { agentId: context.agentId, tool, ...(target.kind === "node" ? { nodeId: target.nodeId } : {}), what };
+  const { agentId, workspace } = context;
+  const place = target.kind === "node" ? { nodeId: target.nodeId, ...(workspace === undefined ? {} : { workspace }) } : {};
+  const scope: GrantScope = { agentId, tool, ...place, what };
   return JSON.stringify(scope).length > MAX_SCOPE_CHARS ? undefined : scope;
 }
 
 /** Whether a grant covers one command of a call, or the call when it is none of a shell. */
 export function covers(granted: GrantScope, wanted: GrantScope, command?: GrantedCommand): boolean {
-  if (granted.agentId !== wanted.agentId || granted.tool !== wanted.tool || granted.nodeId !== wanted.nodeId) return false;
+  if (granted.agentId !== wanted.agentId || granted.tool !== wanted.tool) return false;
+  if (granted.nodeId !== wanted.nodeId || granted.workspace !== wanted.workspace) return false;
   const [has, asks] = [granted.what, wanted.what];
   switch (has.kind) {
     case "commands": {
@@ -204,8 +209,10 @@ function ruleFor({ name, args }: PolicyCall, { what }: GrantScope): Omit<Approva
 }
 function conditionsFor(args: PolicyCall["args"], what: GrantedWhat): ApprovalRule["when"] | undefined {
   switch (what.kind) {
-    case "commands":
-    case "line": {
+    case "line":
+      // A rule holds in each workspace of the machine, and there the line deletes something else.
+      return undefined;
+    case "commands": {
       const read = readShell(String(args[COMMAND]));
       const [only, ...more] = read.kind === "plain" ? read.commands : [];
       // A rule names no sandbox, so what only a sandbox makes harmless is no rule.

@@ -16,6 +16,8 @@ export interface GrantScope {
   readonly tool: string;
   /** The machine; absent for a tool of the gateway. */
   readonly nodeId?: string;
+  /** The machine's folder when the owner was asked. Absent for a machine that reports none. */
+  readonly workspace?: string;
   readonly what: GrantedWhat;
 }
 export type GrantedWhat =

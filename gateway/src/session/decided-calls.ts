@@ -25,7 +25,7 @@ import { callIdOf } from "./machine/ids.ts";
 import { activeRun, type RunCore, type State } from "./machine/state.ts";
 import { runModeAt } from "./mode.ts";
 import { head } from "./machine/text.ts";
-import { resolveCall, runTools, sandboxAt, type ToolTable } from "./tools.ts";
+import { resolveCall, runTools, sandboxAt, type ToolTable, workspaceAt } from "./tools.ts";
 
 export interface DecidePorts {
   readonly native: Pick<NativeTools, "entries" | "preview">;
@@ -309,8 +309,9 @@ async function policyVersion({ sha256 }: DecidePorts, { config }: RunContext, { 
   const parts = { toolApproval: config.toolApproval ?? null, mode: policy.mode ?? null, isOwners, ...heard, ...always };
   return (await sha256(canonicalJson(parts))).slice(0, 16);
 }
-/** With the sandbox of the target: on a machine that has lost it, an answer no longer holds. */
+/** With the sandbox and the folder of the target: on a machine that has lost it, or works in another one, an answer no longer holds. */
 function atTarget(version: string, target: CallTarget, { nodes }: ToolTable): string {
-  const sandbox = target.kind === "none" ? undefined : sandboxAt(targetOf(target), nodes);
-  return sandbox === undefined ? version : `${version}/${sandbox}`;
+  if (target.kind === "none") return version;
+  const at = targetOf(target);
+  return [version, sandboxAt(at, nodes), workspaceAt(at, nodes)].filter((part) => part !== undefined).join("/");
 }

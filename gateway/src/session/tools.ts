@@ -82,7 +82,7 @@ export function resolveCall(
   const asked = { name, tool, target, policyClass, args: args as Readonly<Record<string, unknown>>, sandbox };
   const without = target.kind === "node" && SANDBOXED_TOOLS.has(tool) ? withoutHosts(asked.args, sandbox) : undefined;
   if (without !== undefined) return { kind: "none", reason: "tool.bad_args", message: without };
-  const granted = { grants: grants.held, agentId: grants.agentId, sandbox: sandbox ?? "off" };
+  const granted = { grants: grants.held, agentId: grants.agentId, sandbox: sandbox ?? "off", workspace: workspaceAt(target, nodes) };
   const decision = decide(asked, { ...policy, isOwners, granted });
   if (decision.verdict === "deny") return denied(decision);
   const tier = tierAt(target, nodes);
@@ -112,6 +112,10 @@ const awayText = (name: string, target: ToolTarget): string => {
 /** The profile that the machine has reported for its commands. */
 export const sandboxAt = (target: ToolTarget, nodes: readonly NodeEntry[]): SandboxProfile | undefined =>
   target.kind === "node" ? nodes.find(({ nodeId }) => nodeId === target.nodeId)?.sandbox?.profile : undefined;
+
+/** The folder in which its commands begin. */
+export const workspaceAt = (target: ToolTarget, nodes: readonly NodeEntry[]): string | undefined =>
+  target.kind === "node" ? nodes.find(({ nodeId }) => nodeId === target.nodeId)?.workspace : undefined;
 
 const tierAt = (target: ToolTarget, nodes: readonly NodeEntry[]): NodeSandbox["tier"] =>
   target.kind === "node" ? nodes.find(({ nodeId }) => nodeId === target.nodeId)?.sandbox?.tier : undefined;

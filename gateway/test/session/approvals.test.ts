@@ -117,6 +117,14 @@ describe("a question", () => {
     expect(value(await allow(s, asked))).toMatchObject({ outcome: "asked_again" });
     expect(on.dispatches).toEqual([]);
   });
+  it("[AP6] [GR2] the machine works in another folder than when it was asked: the allowance is void", async () => {
+    const on = stage();
+    on.nodes = [{ ...LAP, workspace: "/home/me/a" }];
+    const { s, asked } = await paused(on);
+    on.nodes = [{ ...LAP, workspace: "/home/me/b" }];
+    expect(value(await allow(s, asked))).toMatchObject({ outcome: "asked_again" });
+    expect(on.dispatches).toEqual([]);
+  });
   it("[P-14] [P-16] [AP4] a code of another conversation, and another hash, change nothing", async () => {
     const on = stage();
     const { s, asked } = await paused(on);

@@ -127,6 +127,44 @@ describe("a grant", () => {
     ]);
   });
 
+  it("[GR2] holds in the folder in which the machine worked, and in no other", async () => {
+    const on = stage();
+    const works = (workspace: string): void => {
+      on.nodes = on.nodes.map((node) => ({ ...node, workspace }));
+    };
+    works("/home/me/a");
+    const s = newSession({ isOwnersSession: true });
+    const calls = async (round: number, message: string): Promise<void> => {
+      await s.send(message);
+      (await on.call(round)).answer(says("", bash("rm -rf build")));
+    };
+    await calls(0, "a");
+    const asked = await until("the question", () => waiting(on)[0]);
+    const shown = on.news.flatMap(({ payload }) => ("state" in payload && payload.state === "paused" ? [payload.text ?? ""] : []));
+    expect(shown[0]).toContain(
+      'exactly `rm -rf build`, whatever it finds then, in the workspace of lap ("/home/me/a"), in the sandbox workspace',
+    );
+    value(await s.port.answerApproval({ code: asked.code, hash: asked.hash, answer: "allow", by: "client:me", choice: "session" }));
+    grantFrom(on, asked);
+    await until("the call", () => on.dispatches.length > 0);
+    await answerCall(s, on, 0);
+    (await on.call(1)).answer(says("done"));
+    expect(await on.ended("run-a")).toBe("final");
+
+    works("/home/me/b");
+    await calls(2, "b");
+    const again = await until("the question in the other folder", () => waiting(on)[0]);
+    value(await s.port.answerApproval({ code: again.code, hash: again.hash, answer: "deny", by: "client:me" }));
+    (await on.call(3)).answer(says("done"));
+    expect(await on.ended("run-b")).toBe("final");
+    expect(on.dispatches).toHaveLength(1);
+
+    works("/home/me/a");
+    await calls(4, "c");
+    await until("the call without a question", () => on.dispatches.length > 1);
+    expect(on.dispatches[1]?.rule).toBe("grant:g1");
+  });
+
   it("[GR3] [GR4] a complex command, a program outside a sandbox, git there and a rule that asks offer nothing; a choice for them allows once", async () => {
     const on = stage("off");
     const s = newSession({ isOwnersSession: true });

@@ -144,4 +144,10 @@ export const NODE_MIGRATIONS: readonly Migration[] = [
       ) STRICT, WITHOUT ROWID`);
     },
   },
+  {
+    name: "the workspace of each machine",
+    up: (sql) => {
+      sql.exec("ALTER TABLE nodes ADD COLUMN workspace TEXT");
+    },
+  },
 ];

@@ -38,6 +38,7 @@ type Row = {
   /** JSON; null when the machine did not report it. */
   sandbox: string | null;
   desktop: string | null;
+  workspace: string | null;
 };
 
 /** The largest number of sessions that wait for one machine. */
@@ -84,12 +85,12 @@ export class Nodes {
     this.#seen = undefined;
     run(
       this.#db.sql,
-      `INSERT INTO nodes(id, first_seen_at, last_seen_at, last_connected_at, platform, version, ledger, tools, host_capabilities, tool_capabilities, waiting, sandbox, desktop)
-       VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '[]', ?, ?)
+      `INSERT INTO nodes(id, first_seen_at, last_seen_at, last_connected_at, platform, version, ledger, tools, host_capabilities, tool_capabilities, waiting, sandbox, desktop, workspace)
+       VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '[]', ?, ?, ?)
        ON CONFLICT(id) DO UPDATE SET last_seen_at = excluded.last_seen_at, last_connected_at = excluded.last_connected_at, platform = excluded.platform,
          version = excluded.version, ledger = excluded.ledger, tools = excluded.tools, host_capabilities = excluded.host_capabilities,
          tool_capabilities = excluded.tool_capabilities, waiting = '[]', sandbox = excluded.sandbox,
-         desktop = excluded.desktop, silent_at = NULL`,
+         desktop = excluded.desktop, workspace = excluded.workspace, silent_at = NULL`,
       client.id,
       now,
       now,
@@ -102,6 +103,7 @@ export class Nodes {
       JSON.stringify(runtime?.toolCapabilities ?? {}),
       runtime?.sandbox === undefined ? null : JSON.stringify(runtime.sandbox),
       runtime?.desktop === undefined ? null : JSON.stringify(runtime.desktop),
+      runtime?.workspace ?? null,
     );
     run(this.#db.sql, "DELETE FROM nodes WHERE id IN (SELECT id FROM nodes ORDER BY last_seen_at DESC, id LIMIT -1 OFFSET ?)", MAX_NODES);
     this.#offers.set(client.id, { nodeId: client.id, tools, ledger });
@@ -197,6 +199,7 @@ export class Nodes {
       ...(row.version === null ? {} : { clientVersion: row.version }),
       ...(row.sandbox === null ? {} : { sandbox: JSON.parse(row.sandbox) as NodeSandbox }),
       ...(row.desktop === null ? {} : { desktop: JSON.parse(row.desktop) as NodeDesktop }),
+      ...(row.workspace === null ? {} : { workspace: row.workspace }),
     }));
   }
 
