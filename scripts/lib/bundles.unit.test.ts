@@ -228,6 +228,7 @@ describe("bundles", () => {
         "routes.mjs",
         "runs.mjs",
         "schedule.mjs",
+        "search.mjs",
         "telemetry.mjs",
         "transfers.mjs",
         ...PACKS.map(({ name }) => `${name}.mjs`),

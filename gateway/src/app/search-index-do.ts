@@ -1,6 +1,6 @@
 /**
  * The Durable Object of one agent's search index: a shell around the service. Costs nothing between searches. Its data is
- * derived, so it may be lost at any time. The constructor reads nothing.
+ * derived, so it may be lost at any time. The constructor reads nothing; the service is loaded with the first call.
  */
 import { afterTimeout } from "../../../protocol/runtime/within.ts";
 import { DurableObject } from "cloudflare:workers";
@@ -12,8 +12,7 @@ import { TENANT_ID } from "../ports/tenant.ts";
 import type { SearchFound, SearchPort, SearchRequest } from "../ports/search.ts";
 import type { CatchUpPorts } from "../features/search/pass.ts";
 import type { Embedder } from "../features/search/static-embeddings.ts";
-import { IndexStore } from "../features/search/index-store.ts";
-import { SearchService } from "../features/search/service.ts";
+import type { SearchService } from "../features/search/service.ts";
 import { askingLog } from "./asking-log.ts";
 
 /** The rows of long-term memory. What reads them is loaded with the first search. */
@@ -51,14 +50,22 @@ function embedderOf({ MODULES, STORAGE }: Env, failed: (error: unknown) => void)
 }
 
 export class SearchIndex extends DurableObject<Env> implements SearchPort {
-  readonly #service: SearchService;
+  #loaded: Promise<SearchService> | undefined;
 
-  constructor(ctx: DurableObjectState, env: Env) {
-    super(ctx, env);
+  #service(): Promise<SearchService> {
+    this.#loaded ??= this.#load().catch((error: unknown) => {
+      this.#loaded = undefined;
+      throw error;
+    });
+    return this.#loaded;
+  }
+  async #load(): Promise<SearchService> {
+    const { ctx, env } = this;
+    const { IndexStore, SearchService } = await import("../features/search/search.lazy.ts");
     const log = askingLog("search", env, ctx);
     const store = new IndexStore(ctx.storage);
     const gateway = gatewayPort(env);
-    this.#service = new SearchService({
+    return new SearchService({
       store,
       bucket: env.STORAGE,
       sessions: (afterKey) => gateway.searchableSessions(store.agent() ?? "", afterKey),
@@ -78,18 +85,18 @@ export class SearchIndex extends DurableObject<Env> implements SearchPort {
   }
 
   override async alarm(): Promise<void> {
-    await this.#service.alarm();
+    await (await this.#service()).alarm();
   }
-  forget(sessionKey: string, sessionIds: readonly string[]): Promise<void> {
-    return this.#service.forget(sessionKey, sessionIds);
+  async forget(sessionKey: string, sessionIds: readonly string[]): Promise<void> {
+    await (await this.#service()).forget(sessionKey, sessionIds);
   }
   async memoriesWillChange(): Promise<void> {
-    await this.#service.memoriesWillChange();
+    await (await this.#service()).memoriesWillChange();
   }
-  memoriesChanged(): Promise<void> {
-    return this.#service.memoriesChanged();
+  async memoriesChanged(): Promise<void> {
+    await (await this.#service()).memoriesChanged();
   }
-  query(request: SearchRequest): Promise<SearchFound> {
-    return this.#service.query(request);
+  async query(request: SearchRequest): Promise<SearchFound> {
+    return (await this.#service()).query(request);
   }
 }
