@@ -51,6 +51,14 @@ describe("[PO6] toolApproval", () => {
     expect((await admin.refused("config.unset", { path: "toolApproval.rules[0].when" })).message).toMatch(/rules\[1\]: it never applies/);
   });
 
+  test("[PO6] a list that is set names the rules that it removes", async () => {
+    const rules = [deny("*", { id: "no-rm" }), deny("gsv__WriteFile", { id: "no-write", decision: "ask" })];
+    await set("toolApproval.rules", rules.toReversed());
+    expect(await set("toolApproval.rules", rules.toReversed())).not.toHaveProperty("warnings");
+    expect(await set("toolApproval.rules", [rules[1]])).toMatchObject({
+      warnings: ['toolApproval.rules: removed "no-rm" (deny). Rules that you want to keep are a part of the list that you set'],
+    });
+  });
   test("a rule for a machine that is not known is stored with a warning", async () => {
     const rules = [deny("lap__Bash")];
     expect(await set("toolApproval.rules", rules)).toMatchObject({

@@ -9,7 +9,7 @@ import { machineToolName } from "../../tools/registry.ts";
 
 export interface PolicyCheck {
   readonly check: ChangeCheck;
-  /** Of the settings after the change. */
+  /** Of the settings after the change that was checked last: the rules that it removed, and what its rules do not do. */
   readonly warnings: (config: Readonly<GsvConfig>) => readonly string[];
 }
 
@@ -20,14 +20,32 @@ export function policyCheck(engine: RegexEngine, native: Pick<NativeTools, "entr
       machines: nodes.tools(),
       machineNames: nodes.list().flatMap(({ nodeId, tools }) => tools.map((tool) => machineToolName(nodeId, tool))),
     });
+  let removed: string | undefined;
   return {
     check: (next, before) => {
+      removed = removedText(before, next);
       const was = problems(before).filter(({ isFatal }) => isFatal);
       return newFatalProblem(
         was.map(({ problem }) => problem),
         problems(next),
       );
     },
-    warnings: (config) => problems(config).flatMap(({ setting, problem, isFatal }) => (isFatal ? [] : [`${setting}: ${problem}`])),
+    warnings: (config) => [
+      ...(removed === undefined ? [] : [removed]),
+      ...problems(config).flatMap(({ setting, problem, isFatal }) => (isFatal ? [] : [`${setting}: ${problem}`])),
+    ],
   };
+}
+const MOST_REMOVED = 20;
+/** A list that is set replaces every rule, also those that answers have saved. Undefined: each of them is still there. */
+function removedText(before: Readonly<GsvConfig>, next: Readonly<GsvConfig>): string | undefined {
+  const kept = new Set(next.toolApproval?.rules?.map(({ id }) => id));
+  const gone = (before.toolApproval?.rules ?? []).filter(({ id }) => !kept.has(id));
+  if (gone.length === 0) return undefined;
+  const names = gone.slice(0, MOST_REMOVED).map(({ id, decision }) => `${JSON.stringify(id)} (${decision})`);
+  const more = gone.length > names.length ? ` and ${gone.length - names.length} more` : "";
+  return `toolApproval.rules: removed ${names.join(", ")}${more}. Rules that you want to keep are a part of the list that you set`.slice(
+    0,
+    1024,
+  );
 }
