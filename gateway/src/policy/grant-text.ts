@@ -29,7 +29,7 @@ export function scopeText({ agentId, tool, nodeId, workspace, what }: GrantScope
     case "line":
       return `exactly \`${visible(inTicks(what.line))}\`, whatever it finds then, ${placeText(what, on, visible)}, ${by}`;
     case "hosts":
-      return `any command in the sandbox ${what.sandbox}${on} with access to ${what.hosts.map(visible).join(", ")}, which can be sent what the command reads, ${by}`;
+      return `any command in the sandbox ${what.sandbox}${on} with access to ${what.hosts.map(visible).join(", ")}, which can be sent what the command reads, ${by}; once a conversation has read an answer of such a host, only \`session\` still holds in it`;
     case "files":
       return `${visible(tool)} of files in ${what.folder === "" ? `the workspace${on}` : `the folder ${visible(what.folder)}${on}`} and below, ${by}`;
     case "destination":

@@ -187,7 +187,7 @@ describe("[GR3] what a command can be granted as", () => {
     for (const sandbox of ["off", "strict"] as const) assert.equal(asks(["a.org"], {}, sandbox), undefined, sandbox);
     assert.equal(
       scopeText(both, (text) => text),
-      "any command in the sandbox workspace of lap with access to a.org:8080, b.org, which can be sent what the command reads, by the agent main",
+      "any command in the sandbox workspace of lap with access to a.org:8080, b.org, which can be sent what the command reads, by the agent main; once a conversation has read an answer of such a host, only `session` still holds in it",
     );
   });
   // The node's `HostRule` is tested with the same ones (`sb14_hosts_are_written_in_one_way` in gsv-sandbox).
