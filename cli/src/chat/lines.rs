@@ -179,7 +179,13 @@ fn last_leaf(open: &str) -> Option<(Leaf, Range<usize>)> {
                 is_bare = true;
                 continue;
             }
-            Event::Start(_) | Event::Text(_) | Event::Code(_) | Event::InlineHtml(_) | Event::TaskListMarker(_)
+            Event::Start(_)
+            | Event::Text(_)
+            | Event::Code(_)
+            | Event::InlineHtml(_)
+            | Event::TaskListMarker(_)
+            | Event::HardBreak
+            | Event::SoftBreak
                 if is_bare =>
             {
                 last = Some((Leaf::Text, range.start..open.len()));

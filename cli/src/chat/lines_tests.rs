@@ -131,6 +131,15 @@ fn f43_a_window_that_changes_its_width_loses_and_repeats_nothing() {
     assert_eq!(characters(&out), characters(source));
 }
 
+#[test]
+fn f43_a_line_break_that_begins_an_item_is_not_printed_as_a_backslash() {
+    let source = "a|b\naaaa\n* \\\na";
+    let mut whole = Lines::default();
+    let mut out = whole.text(source, LOOK);
+    out.push_str(&whole.end(LOOK));
+    assert_eq!(characters(&out), characters(&render(source, LOOK)));
+}
+
 fn blocks() -> impl Strategy<Value = String> {
     let words = "([a-e]{1,9}|\\*\\*[a-e]( [a-e]{1,3}){0,3}\\*\\*|`[a-e]{1,4}`|_[a-e]{1,3}_|[a-c]_[a-c]|\\[[a-c]{1,3}\\]\\(x:y\\)|日本|2 < 3)";
     let line = format!("{words}( {words}){{0,12}}");
