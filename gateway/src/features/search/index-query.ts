@@ -1,22 +1,20 @@
 /** Queries of an agent's search index: what matches, in the order of rule SE3, with marks and neighbours. Reads only. */
 import type { Database } from "../../platform/sql.ts";
-import type { SearchPlace, SearchRequest } from "../../ports/search.ts";
-import { MOST_COUNTED, narrowed, needsAll } from "./narrowing.ts";
-import type { Near } from "./nearest-texts.ts";
-import { AFTER, apart, BEFORE, type Candidate, type Place, ranked, scaled } from "./ranking.ts";
 import type { Vector } from "../../ports/embeddings.ts";
+import type { SearchPlace, SearchRequest } from "../../ports/search.ts";
+import type { Near } from "./nearest-texts.ts";
 import { usesMeaning } from "./query.ts";
+import { AFTER, apart, BEFORE, numberOf, ORDS, type Place, ranked, scaled } from "./ranking.ts";
 import type { RowVectorStore } from "./row-vector-store.ts";
+import { SearchedSources, sourceConditions } from "./searched-sources.ts";
 import type { SourceRow } from "./source-store.ts";
 import { isMemory, linesBefore, MARK_BEGIN, MARK_END } from "./text.ts";
 import type { VectorStore } from "./vector-store.ts";
+import type { Scored, WordMatches } from "./word-matches.ts";
+import type { WordStore } from "./word-store.ts";
 
 /** The best texts by their own words. These are ranked with their places; further ones follow as they are. */
 const POOL = 300;
-/** With so many, texts with fewer words of the question are left out of the pool. */
-const ENOUGH = 100;
-/** How many common words of the question a text must have: tried in this order. */
-const TOGETHER = [3, 2] as const;
 /** The nearest texts that are ranked beside those with a word of the question. */
 const NEAR = 100;
 /** Those that are looked at first: as many as are left when half of them are of sources that are not searched. */
@@ -25,14 +23,6 @@ const LOOKED_AT = 2 * NEAR;
 const LEAST_COSINE = 0.3;
 /** Models of services give lower cosines to related texts than the table. */
 const LEAST_SERVICE_COSINE = 0.2;
-/** Sources that are asked about one by one. */
-const MOST_ASKED = 500;
-/** A source and the number of a text in it are one number: SQLite takes pairs apart several times slower. More than the texts of a source. */
-const ORDS = 2 ** 22;
-/** Words that rank; more are only searched. */
-const RANKING_WORDS = 24;
-/** A word of the date is worth as much as a word of the text. */
-const BM25 = "bm25(stems, 1.0, 1.0)";
 
 export interface Find extends Omit<SearchRequest, "agentId" | "question"> {
   /** The question as a vector: near texts are found, too. */
@@ -40,25 +30,26 @@ export interface Find extends Omit<SearchRequest, "agentId" | "question"> {
 }
 export class IndexQuery {
   readonly #storage: Database;
+  readonly #words: WordStore;
   readonly #vectors: VectorStore;
   readonly #rowVectors: RowVectorStore;
 
-  constructor(storage: Database, vectors: VectorStore, rowVectors: RowVectorStore) {
+  constructor(storage: Database, words: WordStore, vectors: VectorStore, rowVectors: RowVectorStore) {
     this.#storage = storage;
+    this.#words = words;
     this.#vectors = vectors;
     this.#rowVectors = rowVectors;
   }
 
   find(request: Find): SearchPlace[] {
     const { match, limit, offset, memoryOf } = request;
-    const { order, isAll } = this.#order(request);
     const hits = (all: readonly Scored[]): readonly Scored[] => (memoryOf === undefined ? all : apart(all));
+    const { order, others } = this.#order(request);
     let shown = hits(order);
     // Beyond the pool the order is that of the texts' own words, so that pages stay pages of one list.
-    if (shown.length < offset + limit && !isAll) {
+    if (shown.length < offset + limit && others !== undefined) {
       const known = new Set(order.map(({ id }) => id));
-      const others = this.#best(request, offset + limit + order.length).filter(({ id }) => !known.has(id));
-      shown = hits([...order, ...others]);
+      shown = hits([...order, ...others(offset + limit + order.length).filter(({ id }) => !known.has(id))]);
     }
     const page = this.#whole(shown.slice(offset, offset + limit));
     if (page.length === 0) return [];
@@ -84,65 +75,71 @@ export class IndexQuery {
       };
     });
   }
-  /** The first hits in their order, and whether there are no others. */
-  #order(request: Find): { readonly order: readonly Scored[]; readonly isAll: boolean } {
-    const { match, near, nearRows } = request;
-    const { pool, isAll } = this.#pool(request);
-    if ((near === undefined && nearRows === undefined) || !usesMeaning(match))
-      return { order: this.#ranked(pool, match.words, undefined), isAll };
+  /** The first hits in their order, and what gives the texts that match by their own words alone; undefined: there are no others. */
+  #order(request: Find): { readonly order: readonly Scored[]; readonly others?: (limit: number) => readonly Scored[] } {
+    const { match } = request;
+    const searched = new SearchedSources(this.#storage, request);
+    const [isExact, isRanked] = [match.exact !== undefined, match.words.length > 1];
+    const matches = isRanked || !isExact ? this.#words.find(match.words) : undefined;
+    const best = (limit: number): readonly Scored[] =>
+      isExact || matches === undefined ? this.#exact(request, limit) : this.#best(matches, match, searched, limit);
+    const pool = best(POOL);
+    const more = pool.length < POOL ? {} : { others: best };
+    // Every text of the pool has the only word of a search for one word: its place adds nothing.
+    if (matches === undefined || !isRanked) return { order: pool, ...more };
+    if ((request.near === undefined && request.nearRows === undefined) || !usesMeaning(match))
+      return { order: rankedBy(matches, pool), ...more };
     const known = new Set(pool.map(({ id }) => id));
-    const others = this.#candidates(
-      [...this.#near(request)].filter((id) => !known.has(id)),
+    const near = this.#candidates(
+      [...this.#near(request, searched)].filter((id) => !known.has(id)),
       match,
     );
+    const candidates = [...pool, ...near];
     const nearness = this.#nearness(
       request,
-      [...pool, ...others].map(({ id }) => id),
+      candidates.map(({ id }) => id),
     );
-    return { order: this.#ranked([...pool, ...others], match.words, nearness), isAll };
+    return { order: rankedBy(matches, candidates, nearness), ...more };
   }
-  /** The texts that are ranked with their places: the best by their own words. Of very many, only those with a rare word or with several words. */
-  #pool(request: Find): { readonly pool: readonly Scored[]; readonly isAll: boolean } {
-    const { words, exact } = request.match;
-    const counts = exact === undefined && words.length > 1 ? words.map((word) => this.#count(word)) : [];
-    for (const together of TOGETHER) {
-      const some = narrowed(words, counts, together);
-      const pool = some === undefined ? [] : this.#best(request, ENOUGH, { some, isAlone: needsAll(words, counts, together) });
-      if (pool.length === ENOUGH) return { pool, isAll: false };
+  /** Texts with one of the words, the best by their own words first. */
+  #best(matches: WordMatches, match: Find["match"], searched: SearchedSources, limit: number): readonly Scored[] {
+    const excluded = this.#excluded(match);
+    const found: Scored[] = [];
+    for (const some of batches(matches.best(), limit)) {
+      const sources = searched.among(some.map(({ source }) => source));
+      found.push(...some.filter(({ id, source }) => sources.has(source) && !excluded.has(id)));
+      if (found.length >= limit) break;
     }
-    const pool = this.#best(request, POOL);
-    return { pool, isAll: pool.length < POOL };
+    return found.slice(0, limit);
   }
-  /** In how many texts a word is; many are not counted to the end. */
-  #count(word: string): number {
-    const counted = "SELECT count(*) AS count FROM (SELECT 1 FROM stems WHERE stems MATCH ? LIMIT ?)";
-    return this.#storage.sql.exec<{ count: number }>(counted, word, MOST_COUNTED).one().count;
+  #excluded({ without }: Find["match"]): ReadonlySet<number> {
+    if (without === undefined) return new Set();
+    const { ids } = this.#storage.sql
+      .exec<{ ids: string }>("SELECT json_group_array(rowid) AS ids FROM places WHERE places MATCH ?", without)
+      .one();
+    return new Set(JSON.parse(ids) as readonly number[]);
+  }
+  /** Texts that match exactly, the best by their own words first. */
+  #exact(request: Find, limit: number): Scored[] {
+    const { where, params } = sourceConditions(request);
+    // Scores are cut to two decimals, and among equal ones the later text comes first (round() is several times slower). `CROSS JOIN` keeps this order of tables:
+    // a look-up of each text in the index would be slower by far.
+    return this.#scored(
+      `SELECT d.id, d.source, d.ord, d.at, -bm25(places) AS score FROM places CROSS JOIN docs d ON d.id = places.rowid CROSS JOIN sources s ON s.id = d.source WHERE places MATCH ? AND ${where} ORDER BY CAST(score * 100 AS INTEGER) DESC, d.at DESC, d.id DESC LIMIT ?`,
+      request.match.exact ?? "",
+      ...params,
+      limit,
+    );
   }
   /** Texts that are near the question, of the sources that are searched. */
-  #near(request: Find): ReadonlySet<number> {
-    const { near, nearRows } = request;
+  #near({ near, nearRows }: Find, searched: SearchedSources): ReadonlySet<number> {
     const ofTexts =
-      near === undefined
-        ? []
-        : this.#searchedOf(request, (isSearched, limit) => this.#vectors.nearest(near, isSearched, limit, LEAST_COSINE));
+      near === undefined ? [] : nearestOf(searched, (isSearched, limit) => this.#vectors.nearest(near, isSearched, limit, LEAST_COSINE));
     const ofRows =
       nearRows === undefined
         ? []
-        : this.#searchedOf(request, (isSearched, limit) => this.#rowVectors.nearest(nearRows, isSearched, limit, LEAST_SERVICE_COSINE));
+        : nearestOf(searched, (isSearched, limit) => this.#rowVectors.nearest(nearRows, isSearched, limit, LEAST_SERVICE_COSINE));
     return new Set([...ofTexts, ...ofRows].map(({ id }) => id));
-  }
-  /** Asking about each source takes longer than comparing it, so the nearest of all are looked at first. */
-  #searchedOf(request: Find, nearest: (isSearched: (source: number) => boolean, limit: number) => readonly Near[]): readonly Near[] {
-    const first = nearest(() => true, LOOKED_AT);
-    const { where, params } = sourceConditions(request);
-    const rows = this.#storage.sql.exec<{ id: number }>(
-      `SELECT s.id FROM json_each(?) w CROSS JOIN sources s ON s.id = w.value WHERE ${where}`,
-      JSON.stringify([...new Set(first.map(({ source }) => source))]),
-      ...params,
-    );
-    const searched = new Set(rows.toArray().map(({ id }) => id));
-    const found = first.filter(({ source }) => searched.has(source)).slice(0, NEAR);
-    return found.length === NEAR || first.length < LOOKED_AT ? found : nearest(this.#searched(request), NEAR);
   }
   /** A row that has a vector of the embedding service is compared by that one alone. */
   #nearness({ near, nearRows }: Find, ids: readonly number[]): ReadonlyMap<number, number> {
@@ -151,26 +148,6 @@ export class IndexQuery {
     const byTable = near === undefined ? new Map<number, number>() : this.#vectors.cosines(near, others);
     return new Map([...scaled(byService), ...scaled(byTable)]);
   }
-  /** Whether a request may find something in a source. Few are asked about; when they are many, all are read at once. */
-  #searched(request: Find): (source: number) => boolean {
-    const { where, params } = sourceConditions(request);
-    const { sql } = this.#storage;
-    const known = new Map<number, boolean>();
-    let all: ReadonlySet<number> | undefined;
-    return (source) => {
-      if (all !== undefined) return all.has(source);
-      const asked = known.get(source);
-      if (asked !== undefined) return asked;
-      if (known.size === MOST_ASKED) {
-        const rows = sql.exec<{ id: number }>(`SELECT s.id FROM sources s WHERE ${where}`, ...params).toArray();
-        all = new Set(rows.map(({ id }) => id));
-        return all.has(source);
-      }
-      const found = sql.exec(`SELECT 1 FROM sources s WHERE s.id = ? AND ${where}`, source, ...params).toArray().length > 0;
-      known.set(source, found);
-      return found;
-    };
-  }
   /** Near texts as candidates, without those that have an excluded word. */
   #candidates(near: readonly number[], { without }: Find["match"]): Scored[] {
     const excluded = without === undefined ? "" : " AND d.id NOT IN (SELECT rowid FROM places WHERE places MATCH ?)";
@@ -178,33 +155,6 @@ export class IndexQuery {
       `SELECT d.id, d.source, d.ord, d.at, 0 AS score FROM json_each(?) w JOIN docs d ON d.id = w.value WHERE TRUE${excluded}`,
       JSON.stringify(near),
       ...(without === undefined ? [] : [without]),
-    );
-  }
-  /** Texts that match, the best by their own words first. `some`: only texts that match this, too; `isAlone`: this has all words, so that it is asked alone. */
-  #best(request: Find, limit: number, { some, isAlone = false }: { readonly some?: string; readonly isAlone?: boolean } = {}): Scored[] {
-    const { match } = request;
-    const isExact = match.exact !== undefined;
-    const ofSources = sourceConditions(request);
-    const where: string[] = [];
-    const params: SqlStorageValue[] = [];
-    if (match.without !== undefined) {
-      where.push("d.id NOT IN (SELECT rowid FROM places WHERE places MATCH ?)");
-      params.push(match.without);
-    }
-    if (some !== undefined && !isAlone) {
-      where.unshift("+stems.rowid IN (SELECT rowid FROM stems WHERE stems MATCH ?)");
-      params.unshift(some);
-    }
-    where.push(ofSources.where);
-    params.push(...ofSources.params);
-    const [table, score] = isExact ? ["places", "bm25(places)"] : ["stems", BM25];
-    // Scores are cut to two decimals, and among equal ones the later text comes first (round() is several times slower). `CROSS JOIN` keeps this order of tables:
-    // a look-up of each text in the index would be slower by far. For the same reason `+rowid` below.
-    return this.#scored(
-      `SELECT d.id, d.source, d.ord, d.at, -${score} AS score FROM ${table} CROSS JOIN docs d ON d.id = ${table}.rowid CROSS JOIN sources s ON s.id = d.source WHERE ${table} MATCH ? AND ${where.join(" AND ")} ORDER BY CAST(score * 100 AS INTEGER) DESC, d.at DESC, d.id DESC LIMIT ?`,
-      isAlone && some !== undefined ? some : (match.exact ?? match.words.join(" OR ")),
-      ...params,
-      limit,
     );
   }
   /** As one text: the platform takes longer to make an object of each row than SQLite takes to find it. */
@@ -219,29 +169,6 @@ export class IndexQuery {
       at,
       score,
     }));
-  }
-  /** The pool by its texts' own words and the words of their places. */
-  #ranked(pool: readonly Scored[], words: readonly string[], nearness: ReadonlyMap<number, number> | undefined): readonly Scored[] {
-    const asked = words.slice(0, RANKING_WORDS);
-    // Every text of the pool has the only word of a search for one word: its place adds nothing.
-    if (asked.length < 2 || pool.length === 0) return pool;
-    const { sql } = this.#storage;
-    const places = this.#places(pool);
-    const ids = JSON.stringify(places.map(({ id }) => id));
-    // As lists, for the same reason as above. bm25 needs the inner query to stay one (`LIMIT -1 OFFSET 0`).
-    const values = asked.map((word) => {
-      const { found, scores } = sql
-        .exec<{ found: string; scores: string }>(
-          `SELECT json_group_array(id) AS found, json_group_array(score) AS scores FROM (
-             SELECT rowid AS id, -${BM25} AS score FROM stems WHERE stems MATCH ? AND +rowid IN (SELECT value FROM json_each(?)) LIMIT -1 OFFSET 0)`,
-          word,
-          ids,
-        )
-        .one();
-      const ofWord = JSON.parse(scores) as readonly number[];
-      return new Map((JSON.parse(found) as readonly number[]).map((id, index) => [id, ofWord[index] ?? 0]));
-    });
-    return ranked(pool, places, values, nearness);
   }
   /** Scored texts with what is known of them and of their sources. */
   #whole(scored: readonly Scored[]): Row[] {
@@ -265,11 +192,12 @@ export class IndexQuery {
     return new Map(
       this.#storage.sql
         .exec<{ id: number; marked: string }>(
-          `SELECT rowid AS id, highlight(${table}, 0, ?, ?) AS marked FROM ${table} WHERE ${table} MATCH ? AND +rowid IN (SELECT value FROM json_each(?))`,
+          // In this order of tables FTS5 goes to each text; else it would go through all that match.
+          `SELECT ${table}.rowid AS id, highlight(${table}, 0, ?, ?) AS marked FROM json_each(?) w CROSS JOIN ${table} ON ${table}.rowid = w.value WHERE ${table} MATCH ?`,
           MARK_BEGIN,
           MARK_END,
-          exact ?? words.join(" OR "),
           JSON.stringify(ids),
+          exact ?? words.join(" OR "),
         )
         .toArray()
         .map(({ id, marked }) => [id, marked]),
@@ -289,18 +217,6 @@ export class IndexQuery {
       return isShown(row) ? { before: from(-BEFORE, -1), after: from(1, AFTER) } : { before: [], after: [] };
     };
   }
-  /** These texts and the ones around them, each once. */
-  #places(around: readonly Place[]): readonly Place[] {
-    const { ids, sources, ords } = this.#storage.sql
-      .exec<{ ids: string; sources: string; ords: string }>(
-        `SELECT json_group_array(d.id) AS ids, json_group_array(d.source) AS sources, json_group_array(d.ord) AS ords
-         FROM json_each(?) w CROSS JOIN docs d ON d.source = w.value / ${ORDS} AND d.ord = w.value % ${ORDS}`,
-        JSON.stringify(numbersAround(around)),
-      )
-      .one();
-    const [ofSource, ofOrd] = [JSON.parse(sources) as readonly number[], JSON.parse(ords) as readonly number[]];
-    return (JSON.parse(ids) as readonly number[]).map((id, index) => ({ id, source: ofSource[index] ?? 0, ord: ofOrd[index] ?? 0 }));
-  }
   /** Columns of these texts and of the ones around them, each text once. */
   #docs<Columns extends Record<string, SqlStorageValue>>(columns: string, around: readonly Pick<Place, "source" | "ord">[]): Columns[] {
     return this.#storage.sql
@@ -312,7 +228,6 @@ export class IndexQuery {
   }
 }
 
-type Scored = Candidate & { readonly score: number };
 type Known = Pick<SourceRow, "kind" | "name" | "session_key" | "session_id" | "taint"> & {
   id: number;
   text: string;
@@ -320,32 +235,36 @@ type Known = Pick<SourceRow, "kind" | "name" | "session_key" | "session_id" | "t
   role: string | null;
 };
 type Row = Scored & Known;
-/** Which sources a request searches, as a condition on `s`. */
-function sourceConditions({ sources, sessionKey, memoryOf }: Find): {
-  readonly where: string;
-  readonly params: readonly SqlStorageValue[];
-} {
-  const where = ["s.state <> 'gone'"];
-  const params: SqlStorageValue[] = [];
-  if (memoryOf !== undefined) {
-    where.push(
-      "(s.kind = 'memory' OR (s.kind = 'workspace' AND (s.name = 'MEMORY.md' OR (s.name >= 'memory/' AND s.name < 'memory0'))) OR (s.kind = 'archives' AND (s.session_key IN (SELECT value FROM json_each(?)) OR (s.session_key >= ? AND s.session_key < ?))))",
-    );
-    params.push(JSON.stringify(memoryOf.keys), memoryOf.prefix, `${memoryOf.prefix}\u{10ffff}`);
+/** In the order of their words, of the words of their places and of their nearness. */
+const rankedBy = (matches: WordMatches, candidates: readonly Scored[], nearness?: ReadonlyMap<number, number>): readonly Scored[] =>
+  ranked(candidates, matches.valuesAround(candidates), matches.words, nearness);
+/** The nearest of all texts are looked at first: most of them are of sources that are searched. */
+function nearestOf(
+  searched: SearchedSources,
+  nearest: (isSearched: (source: number) => boolean, limit: number) => readonly Near[],
+): readonly Near[] {
+  const first = nearest(() => true, LOOKED_AT);
+  const some = searched.among(first.map(({ source }) => source));
+  const found = first.filter(({ source }) => some.has(source)).slice(0, NEAR);
+  if (found.length === NEAR || first.length < LOOKED_AT) return found;
+  const all = searched.all();
+  return nearest((source) => all.has(source), NEAR);
+}
+function* batches<T>(all: Iterable<T>, size: number): IterableIterator<readonly T[]> {
+  let batch: T[] = [];
+  for (const one of all) {
+    batch.push(one);
+    if (batch.length < size) continue;
+    yield batch;
+    batch = [];
   }
-  where.push(`s.kind IN (${sources.map(() => "?").join(", ")})`);
-  params.push(...sources);
-  if (sessionKey !== undefined) {
-    where.push("s.session_key = ?");
-    params.push(sessionKey);
-  }
-  return { where: where.join(" AND "), params };
+  if (batch.length > 0) yield batch;
 }
 /** The numbers of texts and of the ones around them. */
 function numbersAround(around: readonly Pick<Place, "source" | "ord">[]): readonly number[] {
   const wanted = new Set<number>();
   for (const { source, ord } of around)
-    for (let at = Math.max(0, ord - BEFORE); at <= Math.min(ORDS - 1, ord + AFTER); at++) wanted.add(source * ORDS + at);
+    for (let at = Math.max(0, ord - BEFORE); at <= Math.min(ORDS - 1, ord + AFTER); at++) wanted.add(numberOf(source, at));
   return [...wanted];
 }
 const range = (first: number, last: number): readonly number[] => Array.from({ length: last - first + 1 }, (_, step) => first + step);

@@ -11,9 +11,10 @@ import { type SourceChange, SourceStore } from "./source-store.ts";
 import type { Embedder } from "./static-embeddings.ts";
 import { type Doc, TextStore } from "./text-store.ts";
 import { VectorStore } from "./vector-store.ts";
+import { WordStore } from "./word-store.ts";
 
 /** When this number changes, all tables are dropped and rebuilt. */
-const SCHEMA = 7;
+const SCHEMA = 8;
 /** Rows that one transaction removes. */
 const REMOVE_STEP = 500;
 /** `docs` of undefined: the memory is not found any more. */
@@ -27,6 +28,7 @@ export class IndexStore {
   readonly #texts: TextStore;
   readonly #vectors: VectorStore;
   readonly #rowVectors: RowVectorStore;
+  readonly #words: WordStore;
   #isPrepared = false;
 
   constructor(storage: Database) {
@@ -34,7 +36,8 @@ export class IndexStore {
     this.sources = new SourceStore(storage);
     this.#vectors = new VectorStore(storage);
     this.#rowVectors = new RowVectorStore(storage);
-    this.#texts = new TextStore(storage, this.#vectors);
+    this.#words = new WordStore(storage);
+    this.#texts = new TextStore(storage, this.#vectors, this.#words);
   }
 
   /** Creates the tables; first drops tables of another version. */
@@ -83,6 +86,7 @@ export class IndexStore {
       return this.#storage.transactionSync(work);
     } catch (error) {
       this.#vectors.dropCache();
+      this.#words.drop();
       throw error;
     }
   }
@@ -189,6 +193,6 @@ export class IndexStore {
   }
   find(request: Find): SearchPlace[] {
     // In one transaction: else the platform begins and ends one for each question of many.
-    return this.#storage.transactionSync(() => new IndexQuery(this.#storage, this.#vectors, this.#rowVectors).find(request));
+    return this.#storage.transactionSync(() => new IndexQuery(this.#storage, this.#words, this.#vectors, this.#rowVectors).find(request));
   }
 }

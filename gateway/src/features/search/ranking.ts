@@ -6,6 +6,10 @@
 
 /** A text. Its neighbours have the numbers beside `ord` in the same source. */
 export type Place = { readonly id: number; readonly source: number; readonly ord: number };
+/** More than the texts of a source. */
+export const ORDS = 2 ** 22;
+/** A source and the number of a text in it as one number: SQLite takes pairs apart several times slower. */
+export const numberOf = (source: number, ord: number): number => source * ORDS + ord;
 /** A text that may be a hit. */
 export type Candidate = Place & { readonly at: number };
 /** How many texts before and after a hit count as its place, and are shown with it. */
@@ -19,34 +23,36 @@ const NEIGHBOUR_SHARE = 0.15;
 /** The weight of a word in a neighbour; a word in the text itself has 1. */
 const NEIGHBOUR = 0.7;
 
+/** How much each word of the query says about a text; undefined: it has none of them. */
+export type ValuesAt = (source: number, ord: number) => ArrayLike<number> | undefined;
+
 /**
- * Candidates with scores, the best first. `words` has a map for each word of the query: the word's score in each text, by the text's id,
- * neighbours included; `nearness` has how near texts are to the question, from 0 to 1. Scores that agree to three decimals count as equal; then the later text comes first.
+ * Candidates with scores, the best first. `nearness` has how near texts are to the question, from 0 to 1. Scores that agree to three decimals
+ * count as equal; then the later text comes first.
  */
 export function ranked<C extends Candidate>(
   candidates: readonly C[],
-  places: readonly Place[],
-  words: readonly ReadonlyMap<number, number>[],
+  valuesAt: ValuesAt,
+  words: number,
   nearness?: ReadonlyMap<number, number>,
 ): readonly (C & { readonly score: number })[] {
-  const ids = new Map<number, Map<number, number>>();
-  for (const { source, ord, id } of places) within(ids, source).set(ord, id);
   let mostOwn = Number.MIN_VALUE;
   let mostPlace = Number.MIN_VALUE;
   const valued = candidates.map((candidate) => {
-    const ofSource = ids.get(candidate.source);
-    const beside: number[] = [];
+    const { source, ord } = candidate;
+    const mine = valuesAt(source, ord);
+    const beside: ArrayLike<number>[] = [];
     for (let step = -BEFORE; step <= AFTER; step++) {
-      const id = ofSource?.get(candidate.ord + step);
-      if (id !== undefined) beside.push(id);
+      const values = step === 0 ? undefined : valuesAt(source, ord + step);
+      if (values !== undefined) beside.push(values);
     }
     let own = 0;
     let place = 0;
-    for (const values of words) {
-      const mine = values.get(candidate.id) ?? 0;
-      let best = mine;
-      for (const id of beside) best = Math.max(best, NEIGHBOUR * (values.get(id) ?? 0));
-      own += mine;
+    for (let word = 0; word < words; word++) {
+      const value = mine?.[word] ?? 0;
+      let best = value;
+      for (const values of beside) best = Math.max(best, NEIGHBOUR * (values[word] ?? 0));
+      own += value;
       place += best;
     }
     mostOwn = Math.max(mostOwn, own);
@@ -75,21 +81,14 @@ function withMeaning<C extends Candidate & { readonly score: number }>(
     ...text,
     score: text.score + MEANING_SHARE * (nearness.get(text.id) ?? 0),
   }));
-  const at = new Map(valued.map(({ source, ord, score }) => [`${source} ${ord}`, score]));
+  const at = new Map(valued.map(({ source, ord, score }) => [numberOf(source, ord), score]));
   const shared = valued.map((text) => {
-    const beside = (at.get(`${text.source} ${text.ord - 1}`) ?? 0) + (at.get(`${text.source} ${text.ord + 1}`) ?? 0);
+    const { source, ord } = text;
+    const beside = (ord === 0 ? 0 : (at.get(numberOf(source, ord - 1)) ?? 0)) + (at.get(numberOf(source, ord + 1)) ?? 0);
     return { ...text, score: text.score + NEIGHBOUR_SHARE * beside };
   });
   const best = Math.max(Number.MIN_VALUE, ...shared.map(({ score }) => score));
   return shared.map((text) => ({ ...text, score: text.score / best }));
-}
-/** The map of a source; a new one for a source without. */
-function within<V>(bySource: Map<number, Map<number, V>>, source: number): Map<number, V> {
-  const known = bySource.get(source);
-  if (known !== undefined) return known;
-  const made = new Map<number, V>();
-  bySource.set(source, made);
-  return made;
 }
 const rounded = (score: number): number => Math.round(score * 1000) / 1000;
 

@@ -1,8 +1,18 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { apart, type Candidate, ranked } from "./ranking.ts";
+import { apart, type Candidate, type Place, ranked as rankedBy } from "./ranking.ts";
 
 const text = (id: number, ord = id, source = 1, at = 0): Candidate => ({ id, source, ord, at });
+/** `words`: for each word, what it says about texts, by their ids. `places`: texts that are in the index beside the candidates. */
+const ranked = (texts: readonly Candidate[], places: readonly Place[], words: readonly ReadonlyMap<number, number>[]) =>
+  rankedBy(
+    texts,
+    (source, ord) => {
+      const id = [...places, ...texts].find((one) => one.source === source && one.ord === ord)?.id;
+      return id === undefined ? undefined : words.map((values) => values.get(id) ?? 0);
+    },
+    words.length,
+  );
 const ids = (hits: readonly { readonly id: number }[]): number[] => hits.map(({ id }) => id);
 
 describe("[SE3] [F67] the order of hits", () => {

@@ -1,10 +1,8 @@
 /** [F67] How many of 60 questions about a long dialogue find the line that answers them, in memory files and in transcripts. */
 import assert from "node:assert/strict";
-import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
 import { dialogue } from "../../../test/features/search/recall-data.ts";
-import { statementsOf } from "../../../../test/statements.ts";
-import type { Database } from "../../platform/sql.ts";
+import { database } from "../../../test/features/search/recall-measure.ts";
 import type { Find } from "./index-query.ts";
 import { IndexStore } from "./index-store.ts";
 import { parseQuery } from "./query.ts";
@@ -16,17 +14,6 @@ const SHOWN = 0.9;
 const HIT = 0.65;
 const { evenings, questions } = dialogue(67);
 
-/** What the index needs of the platform's SQLite. */
-function database(): Database {
-  const prepared = statementsOf(new DatabaseSync(":memory:"));
-  const sql = {
-    exec: (query: string, ...values: (string | number | null)[]) => {
-      const rows = prepared(query).all(...values);
-      return { toArray: () => rows, one: () => rows[0] };
-    },
-  };
-  return Object.assign(Object.create(null) as Database, { sql, transactionSync: (work: () => unknown) => work() });
-}
 function indexed(kind: "workspace" | "archives"): IndexStore {
   const store = new IndexStore(database());
   store.prepare("main");

@@ -1,7 +1,8 @@
-/** The texts of an agent's search index and their words, in SQLite's FTS5. Must not know their sources. Runs in the caller's transactions. */
+/** The texts of an agent's search index: SQLite's FTS5 finds what is exact in them, and their words as numbers rank them. Must not know their sources. Runs in the caller's transactions. */
 import type { Database } from "../../platform/sql.ts";
 import { segment } from "./text.ts";
 import type { VectorStore } from "./vector-store.ts";
+import { type WordStore, wordsOf } from "./word-store.ts";
 
 /** SQLite's "no limit". */
 const ALL = -1;
@@ -18,18 +19,22 @@ export interface Doc {
 export class TextStore {
   readonly #storage: Database;
   readonly #vectors: VectorStore;
+  readonly #words: WordStore;
 
-  constructor(storage: Database, vectors: VectorStore) {
+  constructor(storage: Database, vectors: VectorStore, words: WordStore) {
     this.#storage = storage;
     this.#vectors = vectors;
+    this.#words = words;
   }
 
   /** Makes the tables; first drops those of another version. */
   create(): void {
     const { sql } = this.#storage;
     for (const table of ["places", "stems", "docs"]) sql.exec(`DROP TABLE IF EXISTS ${table}`);
+    this.#words.drop();
+    // The words are before the text, so that a scan over them reads no text.
     sql.exec(
-      "CREATE TABLE docs(id INTEGER PRIMARY KEY, source INTEGER NOT NULL, position INTEGER NOT NULL, ord INTEGER NOT NULL, role TEXT, at INTEGER NOT NULL, text TEXT NOT NULL, day TEXT NOT NULL) STRICT",
+      "CREATE TABLE docs(id INTEGER PRIMARY KEY, source INTEGER NOT NULL, position INTEGER NOT NULL, ord INTEGER NOT NULL, role TEXT, at INTEGER NOT NULL, words BLOB NOT NULL, text TEXT NOT NULL, day TEXT NOT NULL) STRICT",
     );
     sql.exec("CREATE INDEX docs_of_source ON docs(source, position)");
     sql.exec("CREATE INDEX docs_in_order ON docs(source, ord)");
@@ -46,17 +51,24 @@ export class TextStore {
     const { sql } = this.#storage;
     if (docs.length === 0) return;
     const from = sql.exec<{ next: number }>("SELECT coalesce(max(ord) + 1, 0) AS next FROM docs WHERE source = ?", sourceId).one().next;
-    for (const [index, { position, role, at, text, day = "" }] of docs.entries())
-      sql.exec(
-        "INSERT INTO docs(source, position, ord, role, at, text, day) VALUES(?, ?, ?, ?, ?, ?, ?)",
-        sourceId,
-        position,
-        from + index,
-        role ?? null,
-        at,
-        segment(text),
-        day,
-      );
+    for (const [index, { position, role, at, text, day = "" }] of docs.entries()) {
+      const segmented = segment(text);
+      const words = wordsOf(segmented, day);
+      const { id } = sql
+        .exec<{ id: number }>(
+          "INSERT INTO docs(source, position, ord, role, at, words, text, day) VALUES(?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+          sourceId,
+          position,
+          from + index,
+          role ?? null,
+          at,
+          words,
+          segmented,
+          day,
+        )
+        .one();
+      this.#words.added({ id, source: sourceId, ord: from + index, at }, words);
+    }
     sql.exec("INSERT INTO places(rowid, text) SELECT id, text FROM docs WHERE source = ? AND ord >= ?", sourceId, from);
     sql.exec("INSERT INTO stems(rowid, text, day) SELECT id, text, day FROM docs WHERE source = ? AND ord >= ?", sourceId, from);
     this.#vectors.added(sourceId, from);
@@ -69,7 +81,9 @@ export class TextStore {
     sql.exec(`INSERT INTO places(places, rowid, text) SELECT 'delete', id, text FROM docs ${some}`, ...params);
     sql.exec(`INSERT INTO stems(stems, rowid, text, day) SELECT 'delete', id, text, day FROM docs ${some}`, ...params);
     this.#vectors.removing(some, params);
-    return sql.exec(`DELETE FROM docs ${some} RETURNING id`, ...params).toArray().length;
+    const removed = sql.exec<{ id: number }>(`DELETE FROM docs ${some} RETURNING id`, ...params).toArray();
+    this.#words.removed(removed.map(({ id }) => id));
+    return removed.length;
   }
   removeAll(sourceId: number): void {
     this.remove(sourceId, Number.MAX_SAFE_INTEGER, ALL);

@@ -1,0 +1,151 @@
+/** [SE2] [SE3] Words are found and scored as SQLite's FTS5 would: it is the other implementation here. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { database } from "../../../test/features/search/recall-measure.ts";
+import { stem, wordNumbers } from "./stems.ts";
+import { segment } from "./text.ts";
+import { type Doc, TextStore } from "./text-store.ts";
+import { VectorStore } from "./vector-store.ts";
+import { WordStore } from "./word-store.ts";
+
+const TOKENS = "tokenize = 'porter unicode61 remove_diacritics 2'";
+
+function indexed(mostWords?: number) {
+  const db = database();
+  const [vectors, words] = [new VectorStore(db), new WordStore(db, mostWords)];
+  const texts = new TextStore(db, vectors, words);
+  vectors.create();
+  texts.create();
+  const found = (...asked: readonly string[]) =>
+    [...words.find(asked).best()].map(({ id, score }) => [id, score] as const).sort(([left], [right]) => left - right);
+  const expected = (query: string) =>
+    db.sql
+      .exec<{ id: number; score: number }>(
+        "SELECT rowid AS id, -bm25(stems, 1.0, 1.0) AS score FROM stems WHERE stems MATCH ? ORDER BY rowid",
+        query,
+      )
+      .toArray()
+      .map(({ id, score }) => [id, score] as const);
+  return { texts, words, found, expected };
+}
+type Found = readonly (readonly [id: number, score: number])[];
+/** Sums of the same numbers in another order differ in their last bits. */
+function assertSame(found: Found, expected: Found): void {
+  assert.deepEqual(
+    found.map(([id]) => id),
+    expected.map(([id]) => id),
+  );
+  for (const [index, [, score]] of found.entries()) assert.ok(Math.abs(score - (expected[index]?.[1] ?? 0)) <= 1e-9 * score);
+}
+const doc = (text: string, position = 0, at = 0): Doc => ({ position, at, text });
+
+describe("[SE2] words", () => {
+  test("have the stems that FTS5 gives them", () => {
+    const parts = ["b", "tr", "sk", "y", "ll", "ss", "at", "iz", "e", "ee", "o", "ou", "ay", "hop", "real", "gener", "w", "x", "9"];
+    const ends =
+      "s es ies sses ed eed ing y ational tional enci anci izer logi bli alli entli eli ousli ization ation ator alism iveness fulness ousness aliti iviti biliti icate ative alize iciti ical ful ness al ance ence er ic able ible ant ement ment ent ion sion tion ou ism ate iti ous ive ize e ll".split(
+        " ",
+      );
+    const words = fc.sample(
+      fc
+        .tuple(fc.array(fc.constantFrom(...parts), { minLength: 1, maxLength: 4 }), fc.array(fc.constantFrom(...ends), { maxLength: 3 }))
+        .map(([begin, end]) => [...begin, ...end].join("")),
+      { numRuns: 20_000, seed: 1 },
+    );
+    const db = database();
+    db.sql.exec(`CREATE VIRTUAL TABLE fts USING fts5(text, ${TOKENS})`);
+    db.sql.exec("CREATE VIRTUAL TABLE terms USING fts5vocab(fts, 'instance')");
+    db.sql.exec("INSERT INTO fts(rowid, text) SELECT key + 1, value FROM json_each(?)", JSON.stringify(words));
+    const terms = db.sql.exec<{ term: string; doc: number }>("SELECT term, doc FROM terms").toArray();
+    assert.equal(terms.length, words.length);
+    assert.deepEqual(
+      terms.filter(({ term, doc }) => stem(words[doc - 1] ?? "") !== term),
+      [],
+    );
+  });
+  test("are numbers that do not differ by case and accents; signs separate them", () => {
+    const numbers = (...words: readonly string[]): readonly number[] => words.flatMap((word) => wordNumbers(word));
+    assert.deepEqual(
+      wordNumbers("Café  CAFÉ cafe\u0301: well-known, don't 3.5"),
+      numbers("cafe", "cafe", "cafe", "well", "known", "don", "t", "3", "5"),
+    );
+    assert.deepEqual(wordNumbers(segment("東京 tower")), numbers("東", "京", "tower"));
+    assert.deepEqual(wordNumbers("\u200b…!? "), []);
+    assert.equal(wordNumbers("हिन्दी").length, 1, "a word of a script with vowel signs is one word");
+    assert.equal(wordNumbers("x".repeat(200)).length, 1);
+    const vocabulary = Array.from({ length: 50_000 }, (_, index) => `word${index}x`);
+    assert.ok(new Set(numbers(...vocabulary)).size > 49_990);
+    assert.ok(numbers(...vocabulary).every((number) => number > 0 && number < 2 ** 32));
+  });
+});
+
+const VOCABULARY = ["paint", "painted", "painting", "boiler", "well", "known", "café", "東京", "京都", "anna", "a", "x1", "x12", "e-mail"];
+const text = fc.array(fc.constantFrom(...VOCABULARY), { minLength: 1, maxLength: 30 }).map((words) => words.join(" "));
+const steps = fc.array(
+  fc.oneof(
+    { weight: 3, arbitrary: fc.record({ add: fc.array(text, { minLength: 1, maxLength: 20 }), source: fc.integer({ min: 1, max: 4 }) }) },
+    fc.record({ remove: fc.integer({ min: 0, max: 30 }), source: fc.integer({ min: 1, max: 4 }) }),
+    fc.record({ drop: fc.constant(true) }),
+  ),
+  { maxLength: 12 },
+);
+
+describe("[SE3] what a word says about texts", () => {
+  test("is what FTS5's bm25 says, after any texts were added and removed, in memory and without", () => {
+    fc.assert(
+      fc.property(steps, fc.constantFrom(undefined, 20), (all, mostWords) => {
+        const { texts, words, found, expected } = indexed(mostWords);
+        const nexts = new Map<number, number>();
+        found("paint");
+        for (const step of all) {
+          if ("drop" in step) words.drop();
+          else if ("remove" in step) texts.remove(step.source, step.remove, -1);
+          else {
+            const from = nexts.get(step.source) ?? 0;
+            nexts.set(step.source, from + step.add.length);
+            texts.insert(
+              step.source,
+              step.add.map((one, index) => ({ ...doc(one, from + index), day: index % 2 === 0 ? "" : "2026-01-01 thursday 1 january" })),
+            );
+          }
+          for (const word of ["paint", "boiler", "café", "january", "nothing", "a"]) assertSame(found(`"${word}"`), expected(`"${word}"`));
+          assertSame(found('"paint"', '"anna"'), expected('"paint" OR "anna"'));
+        }
+      }),
+      { numRuns: 20 },
+    );
+  });
+  test("counts a phrase and the beginning of a word once in each text that has it", () => {
+    const { texts, found } = indexed();
+    texts.insert(1, [
+      doc("a well-known painter"),
+      doc("well, not known"),
+      doc(`${"x12 ".repeat(5)}東京`),
+      doc("nothing here"),
+      doc("nothing there"),
+    ]);
+    const ids = (word: string): readonly number[] => found(word).map(([id]) => id);
+    assert.deepEqual(ids('"well-known"'), [1]);
+    assert.deepEqual(ids('"x1" *'), [3]);
+    assert.deepEqual(ids(segment('"東京"')), [3]);
+    assert.deepEqual(found('"x1" *'), found(segment('"東京"')));
+    assert.deepEqual(ids('"京都"'), []);
+  });
+});
+
+test("[SE3] texts come by their scores to two decimals, then the later one first", () => {
+  const { texts, words } = indexed();
+  texts.insert(1, [
+    doc("boiler", 0, 5),
+    doc("boiler", 1, 9),
+    doc("boiler paint", 2, 1),
+    doc("boiler", 3, 5),
+    doc("other", 4),
+    doc("another", 5),
+    doc("more", 6),
+  ]);
+  const ids = (...asked: readonly string[]): readonly number[] => [...words.find(asked).best()].map(({ id }) => id);
+  assert.deepEqual(ids('"boiler"'), [2, 4, 1, 3]);
+  assert.deepEqual(ids('"boiler"', '"paint"'), [3, 2, 4, 1]);
+});
