@@ -2,6 +2,7 @@
 import type { Database } from "../../platform/sql.ts";
 import type { Vector } from "../../ports/embeddings.ts";
 import type { SearchPlace, SearchRequest } from "../../ports/search.ts";
+import { withMarks } from "./marks.ts";
 import type { Near } from "./nearest-texts.ts";
 import { usesMeaning } from "./query.ts";
 import { AFTER, apart, BEFORE, numberOf, ORDS, type Place, ranked, scaled } from "./ranking.ts";
@@ -53,13 +54,10 @@ export class IndexQuery {
     }
     const page = this.#whole(shown.slice(offset, offset + limit));
     if (page.length === 0) return [];
-    const texts = this.#marked(
-      match,
-      page.map(({ id }) => id),
-    );
+    const textOf = this.#marks(match, page);
     const beside = this.#beside(page);
     return page.map((row) => {
-      const marked = texts.get(row.id) ?? row.text;
+      const marked = textOf(row);
       return {
         kind: row.kind,
         name: row.name,
@@ -187,21 +185,25 @@ export class IndexQuery {
     });
   }
   /** Texts with marks around what matches. */
-  #marked({ exact, words }: Find["match"], ids: readonly number[]): ReadonlyMap<number, string> {
-    const table = exact === undefined ? "stems" : "places";
-    return new Map(
+  #marks({ exact, words }: Find["match"], page: readonly Row[]): (row: Row) => string {
+    if (exact === undefined) {
+      const mark = withMarks(words);
+      return ({ text }) => mark(text);
+    }
+    const marked = new Map(
       this.#storage.sql
         .exec<{ id: number; marked: string }>(
           // In this order of tables FTS5 goes to each text; else it would go through all that match.
-          `SELECT ${table}.rowid AS id, highlight(${table}, 0, ?, ?) AS marked FROM json_each(?) w CROSS JOIN ${table} ON ${table}.rowid = w.value WHERE ${table} MATCH ?`,
+          "SELECT places.rowid AS id, highlight(places, 0, ?, ?) AS marked FROM json_each(?) w CROSS JOIN places ON places.rowid = w.value WHERE places MATCH ?",
           MARK_BEGIN,
           MARK_END,
-          JSON.stringify(ids),
-          exact ?? words.join(" OR "),
+          JSON.stringify(page.map(({ id }) => id)),
+          exact,
         )
         .toArray()
-        .map(({ id, marked }) => [id, marked]),
+        .map((row) => [row.id, row.marked]),
     );
+    return ({ id, text }) => marked.get(id) ?? text;
   }
   /** The texts beside each of these lines and messages. Parts of other files are long enough by themselves. */
   #beside(page: readonly Row[]): (row: Row) => Pick<SearchPlace, "before" | "after"> {

@@ -1,5 +1,5 @@
 /**
- * The words of a text as numbers, for the ranking: lower case, without accents, and English ones as their Porter stems (M. F. Porter, "An
+ * The words of a text, as stems and as numbers, for ranking and marks: lower case, without accents, and English ones as their Porter stems (M. F. Porter, "An
  * algorithm for suffix stripping", 1980, as SQLite's FTS5 has it). PURE. When this changes, the index must be made again.
  */
 /** Shorter and longer words stay as they are. */
@@ -17,10 +17,19 @@ const ACCENTS = /[\u0300-\u036f]/g;
 export function wordNumbers(text: string): number[] {
   return (text.match(WORDS) ?? []).map(numberOf);
 }
+export interface Word {
+  readonly stem: string;
+  /** Where it is in the text. */
+  readonly begin: number;
+  readonly end: number;
+}
+export const stemsIn = (text: string): readonly Word[] =>
+  [...text.matchAll(WORDS)].map(({ 0: word, index }) => ({ stem: stemOf(word), begin: index, end: index + word.length }));
+const stemOf = (word: string): string => stem(word.toLowerCase().normalize("NFD").replace(ACCENTS, ""));
 function numberOf(word: string): number {
   const known = kept.get(word);
   if (known !== undefined) return known;
-  const made = hashed(stem(word.toLowerCase().normalize("NFD").replace(ACCENTS, "")));
+  const made = hashed(stemOf(word));
   if (word.length > LONGEST_KEPT) return made;
   if (kept.size >= MOST_KEPT) kept.clear();
   kept.set(word, made);

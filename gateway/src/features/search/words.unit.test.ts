@@ -4,7 +4,8 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { database } from "../../../test/features/search/recall-measure.ts";
 import { stem, wordNumbers } from "./stems.ts";
-import { segment } from "./text.ts";
+import { withMarks } from "./marks.ts";
+import { MARK_BEGIN, MARK_END, segment } from "./text.ts";
 import { type Doc, TextStore } from "./text-store.ts";
 import { VectorStore } from "./vector-store.ts";
 import { WordStore } from "./word-store.ts";
@@ -27,7 +28,16 @@ function indexed(mostWords?: number) {
       )
       .toArray()
       .map(({ id, score }) => [id, score] as const);
-  return { texts, words, found, expected };
+  const marks = (query: string) =>
+    db.sql
+      .exec<{ text: string; marked: string }>(
+        "SELECT d.text, highlight(stems, 0, ?, ?) AS marked FROM stems JOIN docs d ON d.id = stems.rowid WHERE stems MATCH ?",
+        MARK_BEGIN,
+        MARK_END,
+        query,
+      )
+      .toArray();
+  return { texts, words, found, expected, marks };
 }
 type Found = readonly (readonly [id: number, score: number])[];
 /** Sums of the same numbers in another order differ in their last bits. */
@@ -76,7 +86,7 @@ describe("[SE2] words", () => {
     assert.equal(wordNumbers("x".repeat(200)).length, 1);
     const vocabulary = Array.from({ length: 50_000 }, (_, index) => `word${index}x`);
     assert.ok(new Set(numbers(...vocabulary)).size > 49_990);
-    assert.ok(numbers(...vocabulary).every((number) => number > 0 && number < 2 ** 32));
+    assert.ok(numbers(...vocabulary).every((number) => number !== 0 && number === (number | 0)));
   });
 });
 
@@ -132,6 +142,34 @@ describe("[SE3] what a word says about texts", () => {
     assert.deepEqual(found('"x1" *'), found(segment('"東京"')));
     assert.deepEqual(ids('"京都"'), []);
   });
+});
+
+test("[SE3] words are marked as FTS5 marks them", () => {
+  const queries = [
+    '"paint"',
+    '"boiler"',
+    '"well-known"',
+    '"cafe"',
+    '"x1" *',
+    '"pai" *',
+    '"e-mail"',
+    '"known café"',
+    '"e-ma" *',
+    '"nothing"',
+  ];
+  const asked = [...queries, segment('"東京"'), segment('"京"')];
+  fc.assert(
+    fc.property(fc.array(text, { minLength: 1, maxLength: 20 }), fc.subarray(asked, { minLength: 1 }), (all, some) => {
+      const { texts, marks } = indexed();
+      texts.insert(
+        1,
+        all.map((one, index) => doc(one, index)),
+      );
+      const mark = withMarks(some);
+      for (const { text: plain, marked } of marks(some.join(" OR "))) assert.equal(mark(plain), marked);
+    }),
+    { numRuns: 60 },
+  );
 });
 
 test("[SE3] texts come by their scores to two decimals, then the later one first", () => {

@@ -1,0 +1,41 @@
+/** Puts marks around the words of a question in a text, as FTS5's `highlight` does: that one first finds each text again, which takes longer than the search. PURE. */
+import { stemsIn, type Word } from "./stems.ts";
+import { MARK_BEGIN, MARK_END } from "./text.ts";
+
+/** `words`: expressions of FTS5 (query.ts). Their quotation marks are no words. */
+export function withMarks(words: readonly string[]): (text: string) => string {
+  const phrases = words
+    .map((word) => ({ stems: stemsIn(word).map(({ stem }) => stem), isBeginning: word.endsWith("*") }))
+    .filter(({ stems }) => stems.length > 0);
+  return (text) => marked(text, phrases);
+}
+interface Phrase {
+  readonly stems: readonly string[];
+  /** The last one may be the beginning of a word. */
+  readonly isBeginning: boolean;
+}
+function marked(text: string, phrases: readonly Phrase[]): string {
+  const words = stemsIn(text);
+  let made = "";
+  let at = 0;
+  for (let index = 0; index < words.length; ) {
+    // Phrases that begin inside of another one make it longer.
+    let last = -1;
+    for (let from = index; from === index || from <= last; from++)
+      for (const phrase of phrases) if (isAt(words, from, phrase)) last = Math.max(last, from + phrase.stems.length - 1);
+    const [first, end] = [words[index], words[last]];
+    if (first === undefined || end === undefined) {
+      index++;
+      continue;
+    }
+    made += `${text.slice(at, first.begin)}${MARK_BEGIN}${text.slice(first.begin, end.end)}${MARK_END}`;
+    at = end.end;
+    index = last + 1;
+  }
+  return made + text.slice(at);
+}
+const isAt = (words: readonly Word[], from: number, { stems, isBeginning }: Phrase): boolean =>
+  stems.every((stem, index) => {
+    const word = words[from + index]?.stem;
+    return isBeginning && index === stems.length - 1 ? word?.startsWith(stem) === true : word === stem;
+  });
