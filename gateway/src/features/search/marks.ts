@@ -1,28 +1,29 @@
 /** Puts marks around the words of a question in a text, as FTS5's `highlight` does: that one first finds each text again, which takes longer than the search. PURE. */
-import { stemsIn, type Word } from "./stems.ts";
+import { isBeginning } from "./query.ts";
+import { type Word, wordsIn } from "./stems.ts";
 import { MARK_BEGIN, MARK_END } from "./text.ts";
 
 /** `words`: expressions of FTS5 (query.ts). Their quotation marks are no words. */
 export function withMarks(words: readonly string[]): (text: string) => string {
   const phrases = words
-    .map((word) => ({ stems: stemsIn(word).map(({ stem }) => stem), isBeginning: word.endsWith("*") }))
-    .filter(({ stems }) => stems.length > 0);
+    .map((word) => ({ words: wordsIn(word), isBeginning: isBeginning(word) }))
+    .filter(({ words: some }) => some.length > 0);
   return (text) => marked(text, phrases);
 }
 interface Phrase {
-  readonly stems: readonly string[];
-  /** The last one may be the beginning of a word. */
+  readonly words: readonly Word[];
+  /** As it is written: the last word may be the beginning of one. */
   readonly isBeginning: boolean;
 }
 function marked(text: string, phrases: readonly Phrase[]): string {
-  const words = stemsIn(text);
+  const words = wordsIn(text);
   let made = "";
   let at = 0;
   for (let index = 0; index < words.length; ) {
     // Phrases that begin inside of another one make it longer.
     let last = -1;
     for (let from = index; from === index || from <= last; from++)
-      for (const phrase of phrases) if (isAt(words, from, phrase)) last = Math.max(last, from + phrase.stems.length - 1);
+      for (const phrase of phrases) if (isAt(words, from, phrase)) last = Math.max(last, from + phrase.words.length - 1);
     const [first, end] = [words[index], words[last]];
     if (first === undefined || end === undefined) {
       index++;
@@ -34,8 +35,9 @@ function marked(text: string, phrases: readonly Phrase[]): string {
   }
   return made + text.slice(at);
 }
-const isAt = (words: readonly Word[], from: number, { stems, isBeginning }: Phrase): boolean =>
-  stems.every((stem, index) => {
-    const word = words[from + index]?.stem;
-    return isBeginning && index === stems.length - 1 ? word?.startsWith(stem) === true : word === stem;
+const isAt = (words: readonly Word[], from: number, phrase: Phrase): boolean =>
+  phrase.words.every(({ plain, stem }, index) => {
+    const word = words[from + index];
+    if (!phrase.isBeginning) return word?.stem === stem;
+    return index === phrase.words.length - 1 ? word?.plain.startsWith(plain) === true : word?.plain === plain;
   });

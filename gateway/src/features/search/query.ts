@@ -32,7 +32,10 @@ function* tokens(query: string): IterableIterator<Token> {
       yield { kind: "term", term: { text: word.replace(/\*+$/, ""), use, prefix: word.endsWith("*") } };
   }
 }
-const quoted = (text: string, prefix: boolean): string => `"${segment(text).replaceAll('"', '""')}"${prefix ? " *" : ""}`;
+const quoted = (text: string, prefix: boolean): string => `"${segment(text).replaceAll('"', '""')}"${prefix ? BEGINNING : ""}`;
+const BEGINNING = " *";
+/** Whether such an expression is the beginning of a word. */
+export const isBeginning = (word: string): boolean => word.endsWith(`"${BEGINNING}`);
 
 interface Alternative {
   readonly any: Term[];

@@ -18,18 +18,23 @@ export function wordNumbers(text: string): number[] {
   return (text.match(WORDS) ?? []).map(numberOf);
 }
 export interface Word {
+  /** In lower case and without accents. */
+  readonly plain: string;
   readonly stem: string;
   /** Where it is in the text. */
   readonly begin: number;
   readonly end: number;
 }
-export const stemsIn = (text: string): readonly Word[] =>
-  [...text.matchAll(WORDS)].map(({ 0: word, index }) => ({ stem: stemOf(word), begin: index, end: index + word.length }));
-const stemOf = (word: string): string => stem(word.toLowerCase().normalize("NFD").replace(ACCENTS, ""));
+export const wordsIn = (text: string): readonly Word[] =>
+  [...text.matchAll(WORDS)].map(({ 0: word, index }) => {
+    const plain = plainOf(word);
+    return { plain, stem: stem(plain), begin: index, end: index + word.length };
+  });
+const plainOf = (word: string): string => word.toLowerCase().normalize("NFD").replace(ACCENTS, "");
 function numberOf(word: string): number {
   const known = kept.get(word);
   if (known !== undefined) return known;
-  const made = hashed(stemOf(word));
+  const made = hashed(stem(plainOf(word)));
   if (word.length > LONGEST_KEPT) return made;
   if (kept.size >= MOST_KEPT) kept.clear();
   kept.set(word, made);

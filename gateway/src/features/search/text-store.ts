@@ -38,12 +38,9 @@ export class TextStore {
     );
     sql.exec("CREATE INDEX docs_of_source ON docs(source, position)");
     sql.exec("CREATE INDEX docs_in_order ON docs(source, ord)");
-    // Both read their texts from `docs`: words as they are written, and their stems.
+    // It reads its texts from `docs`.
     sql.exec(
       "CREATE VIRTUAL TABLE places USING fts5(text, content = 'docs', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2')",
-    );
-    sql.exec(
-      "CREATE VIRTUAL TABLE stems USING fts5(text, day, content = 'docs', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2')",
     );
   }
   /** Adds texts of a source. One table after the other: FTS5 flushes its pending words whenever a statement writes to another table. */
@@ -51,26 +48,27 @@ export class TextStore {
     const { sql } = this.#storage;
     if (docs.length === 0) return;
     const from = sql.exec<{ next: number }>("SELECT coalesce(max(ord) + 1, 0) AS next FROM docs WHERE source = ?", sourceId).one().next;
+    // Asking for the number of each new text takes longer than the rest of its insertion.
+    const firstId = sql.exec<{ next: number }>("SELECT coalesce(max(id) + 1, 1) AS next FROM docs").one().next;
     for (const [index, { position, role, at, text, day = "" }] of docs.entries()) {
       const segmented = segment(text);
       const words = wordsOf(segmented, day);
-      const { id } = sql
-        .exec<{ id: number }>(
-          "INSERT INTO docs(source, position, ord, role, at, words, text, day) VALUES(?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-          sourceId,
-          position,
-          from + index,
-          role ?? null,
-          at,
-          words,
-          segmented,
-          day,
-        )
-        .one();
-      this.#words.added({ id, source: sourceId, ord: from + index, at }, words);
+      const [id, ord] = [firstId + index, from + index];
+      sql.exec(
+        "INSERT INTO docs(id, source, position, ord, role, at, words, text, day) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        id,
+        sourceId,
+        position,
+        ord,
+        role ?? null,
+        at,
+        words,
+        segmented,
+        day,
+      );
+      this.#words.added({ id, source: sourceId, ord, at }, words);
     }
     sql.exec("INSERT INTO places(rowid, text) SELECT id, text FROM docs WHERE source = ? AND ord >= ?", sourceId, from);
-    sql.exec("INSERT INTO stems(rowid, text, day) SELECT id, text, day FROM docs WHERE source = ? AND ord >= ?", sourceId, from);
     this.#vectors.added(sourceId, from);
   }
   /** Removes up to `most` texts of a source with a position below `below`. Returns their number. */
@@ -79,7 +77,6 @@ export class TextStore {
     const some = "WHERE id IN (SELECT id FROM docs WHERE source = ? AND position < ? ORDER BY position, id LIMIT ?)";
     const params = [sourceId, below, most];
     sql.exec(`INSERT INTO places(places, rowid, text) SELECT 'delete', id, text FROM docs ${some}`, ...params);
-    sql.exec(`INSERT INTO stems(stems, rowid, text, day) SELECT 'delete', id, text, day FROM docs ${some}`, ...params);
     this.#vectors.removing(some, params);
     const removed = sql.exec<{ id: number }>(`DELETE FROM docs ${some} RETURNING id`, ...params).toArray();
     this.#words.removed(removed.map(({ id }) => id));
@@ -88,11 +85,10 @@ export class TextStore {
   removeAll(sourceId: number): void {
     this.remove(sourceId, Number.MAX_SAFE_INTEGER, ALL);
   }
-  /** Removes words of texts from the pages of the tables too; without this they stay until the pages are merged. It takes longer. */
+  /** Removes words of texts from the pages of FTS5's table too; without this they stay until the pages are merged. It takes longer. */
   erasing<T>(work: () => T): T {
     const set = (value: 0 | 1): void => {
-      for (const table of ["places", "stems"])
-        this.#storage.sql.exec(`INSERT INTO ${table}(${table}, rank) VALUES('secure-delete', ${value})`);
+      this.#storage.sql.exec(`INSERT INTO places(places, rank) VALUES('secure-delete', ${value})`);
     };
     set(1);
     const done = work();

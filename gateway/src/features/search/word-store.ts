@@ -1,7 +1,8 @@
 /** Finds the texts with words of a question by a scan over the words of all texts, which it keeps in memory. Must not know the texts' sources. */
 import type { Database } from "../../platform/sql.ts";
+import { isBeginning } from "./query.ts";
 import { wordNumbers } from "./stems.ts";
-import { AskedWords } from "./asked-words.ts";
+import { type AskedWord, AskedWords } from "./asked-words.ts";
 import { WordMatches } from "./word-matches.ts";
 import { type WordedText, WordTable } from "./word-table.ts";
 
@@ -13,7 +14,7 @@ const SCAN_STEP = 4_000;
 const STEP_WORDS = SCAN_STEP * 4_096;
 type Row = { id: number; source: number; ord: number; at: number; words: ArrayBuffer };
 
-/** As they are stored with the text. */
+/** As they are stored with the text: the words of its date follow its own. */
 export const wordsOf = (text: string, day: string): ArrayBuffer => new Int32Array(wordNumbers(text).concat(wordsOfDay(day))).buffer;
 /** Texts in a row are mostly of one day. */
 let lastDay: { readonly day: string; readonly words: readonly number[] } = { day: "", words: [] };
@@ -60,12 +61,11 @@ export class WordStore {
       }
     return matches;
   }
-  /** FTS5 finds the beginning of a word, and several words as a phrase. Such a text counts it once. */
-  #asked(word: string): number | ReadonlySet<number> {
-    const [only, ...others] = wordNumbers(word);
-    if (only !== undefined && others.length === 0 && !word.endsWith("*")) return only;
+  /** FTS5 finds the beginning of a word. Such a text counts it once. */
+  #asked(word: string): AskedWord {
+    if (!isBeginning(word)) return wordNumbers(word);
     const { ids } = this.#storage.sql
-      .exec<{ ids: string }>("SELECT json_group_array(rowid) AS ids FROM stems WHERE stems MATCH ?", word)
+      .exec<{ ids: string }>("SELECT json_group_array(rowid) AS ids FROM places WHERE places MATCH ?", word)
       .one();
     return new Set(JSON.parse(ids) as readonly number[]);
   }

@@ -20,24 +20,28 @@ function indexed(mostWords?: number) {
   texts.create();
   const found = (...asked: readonly string[]) =>
     [...words.find(asked).best()].map(({ id, score }) => [id, score] as const).sort(([left], [right]) => left - right);
+  db.sql.exec(`CREATE VIRTUAL TABLE fts USING fts5(text, day, content = 'docs', content_rowid = 'id', ${TOKENS})`);
+  const rebuilt = (): void => void db.sql.exec("INSERT INTO fts(fts) VALUES('rebuild')");
   const expected = (query: string) =>
     db.sql
       .exec<{ id: number; score: number }>(
-        "SELECT rowid AS id, -bm25(stems, 1.0, 1.0) AS score FROM stems WHERE stems MATCH ? ORDER BY rowid",
+        "SELECT rowid AS id, -bm25(fts, 1.0, 1.0) AS score FROM fts WHERE fts MATCH ? ORDER BY rowid",
         query,
       )
       .toArray()
       .map(({ id, score }) => [id, score] as const);
-  const marks = (query: string) =>
-    db.sql
+  const marks = (query: string) => {
+    rebuilt();
+    return db.sql
       .exec<{ text: string; marked: string }>(
-        "SELECT d.text, highlight(stems, 0, ?, ?) AS marked FROM stems JOIN docs d ON d.id = stems.rowid WHERE stems MATCH ?",
+        "SELECT d.text, highlight(fts, 0, ?, ?) AS marked FROM fts JOIN docs d ON d.id = fts.rowid WHERE fts MATCH ?",
         MARK_BEGIN,
         MARK_END,
         query,
       )
       .toArray();
-  return { texts, words, found, expected, marks };
+  };
+  return { texts, words, found, rebuilt, expected, marks };
 }
 type Found = readonly (readonly [id: number, score: number])[];
 /** Sums of the same numbers in another order differ in their last bits. */
@@ -105,7 +109,7 @@ describe("[SE3] what a word says about texts", () => {
   test("is what FTS5's bm25 says, after any texts were added and removed, in memory and without", () => {
     fc.assert(
       fc.property(steps, fc.constantFrom(undefined, 20), (all, mostWords) => {
-        const { texts, words, found, expected } = indexed(mostWords);
+        const { texts, words, found, rebuilt, expected } = indexed(mostWords);
         const nexts = new Map<number, number>();
         found("paint");
         for (const step of all) {
@@ -119,14 +123,17 @@ describe("[SE3] what a word says about texts", () => {
               step.add.map((one, index) => ({ ...doc(one, from + index), day: index % 2 === 0 ? "" : "2026-01-01 thursday 1 january" })),
             );
           }
-          for (const word of ["paint", "boiler", "café", "january", "nothing", "a"]) assertSame(found(`"${word}"`), expected(`"${word}"`));
+          rebuilt();
+          for (const word of ["paint", "boiler", "café", "january", "nothing", "a", "well-known", "e-mail", "2026-01-01"])
+            assertSame(found(`"${word}"`), expected(`"${word}"`));
+          for (const word of ["東京", "京"]) assertSame(found(segment(`"${word}"`)), expected(segment(`"${word}"`)));
           assertSame(found('"paint"', '"anna"'), expected('"paint" OR "anna"'));
         }
       }),
       { numRuns: 20 },
     );
   });
-  test("counts a phrase and the beginning of a word once in each text that has it", () => {
+  test("counts each place of a phrase, and the beginning of a word once in each text that has it", () => {
     const { texts, found } = indexed();
     texts.insert(1, [
       doc("a well-known painter"),
@@ -139,7 +146,8 @@ describe("[SE3] what a word says about texts", () => {
     assert.deepEqual(ids('"well-known"'), [1]);
     assert.deepEqual(ids('"x1" *'), [3]);
     assert.deepEqual(ids(segment('"東京"')), [3]);
-    assert.deepEqual(found('"x1" *'), found(segment('"東京"')));
+    assert.deepEqual(found('"x1" *'), found(segment('"東京"')), "once, as the phrase that is there once");
+    assert.ok((found('"x12"')[0]?.[1] ?? 0) > (found('"x1" *')[0]?.[1] ?? 0));
     assert.deepEqual(ids('"京都"'), []);
   });
 });
