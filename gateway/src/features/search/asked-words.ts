@@ -1,14 +1,31 @@
-/**
- * The words that a question asks for, in a form for the scan over the words of all texts. PURE. Each is one number (stems.ts), several that must
- * follow each other, or the texts that have it when it is the beginning of a word.
- */
-/** A power of two, and many times as many as a question has words, so that nearly every word of a text meets an empty place. */
-const PLACES = 1_024;
-const MASK = PLACES - 1;
-/** A word that is more often in a text does not say more. */
+/** The words that a question asks for, in a form for the scan over the words of all texts. PURE. */
+
+/** A power of two, and many times as many as a question has words, so that nearly every word of a text meets an empty slot. */
+const SLOTS = 1_024;
+const MASK = SLOTS - 1;
+/** Counts are bytes. More occurrences hardly change the score. */
 const MOST_COUNTED = 255;
 
-export type AskedWord = readonly number[] | ReadonlySet<number>;
+/** `phrase`: numbers (stems.ts) that follow each other, mostly one. `beginning`: of a word, with the texts that have it. */
+export type AskedWord =
+  | { readonly kind: "phrase"; readonly numbers: readonly number[] }
+  | { readonly kind: "beginning"; readonly texts: TextSet };
+
+/** Ids of texts, one bit each: they are dense. */
+export class TextSet {
+  readonly #bits: Uint8Array;
+
+  constructor(highestId: number) {
+    this.#bits = new Uint8Array((highestId >>> 3) + 1);
+  }
+  add(id: number): void {
+    const at = id >>> 3;
+    this.#bits[at] = (this.#bits[at] ?? 0) | (1 << (id & 7));
+  }
+  has(id: number): boolean {
+    return ((this.#bits[id >>> 3] ?? 0) & (1 << (id & 7))) !== 0;
+  }
+}
 interface Phrase {
   readonly index: number;
   /** What follows its first number. */
@@ -16,66 +33,67 @@ interface Phrase {
 }
 
 export class AskedWords {
-  /** How many there are, each once. */
+  /** How many there are. Words with one stem are one word. */
   readonly size: number;
-  /** The first number of a word, at the place of its last bits or behind it. 0: none. */
-  readonly #firsts = new Int32Array(PLACES);
-  /** At the same places: all that begin with it. */
+  /** First numbers of phrases, in the slot of their last bits or behind it. 0: empty. */
+  readonly #firsts = new Int32Array(SLOTS);
+  /** In the same slots: all phrases that begin with the number. */
   readonly #phrases: Phrase[][] = [];
-  readonly #lists: readonly { readonly index: number; readonly ids: ReadonlySet<number> }[];
+  readonly #beginnings: readonly { readonly index: number; readonly texts: TextSet }[];
 
   constructor(words: readonly AskedWord[]) {
-    const lists: { index: number; ids: ReadonlySet<number> }[] = [];
+    const beginnings: { index: number; texts: TextSet }[] = [];
     let size = 0;
     for (const word of words) {
-      if ("has" in word) lists.push({ index: size++, ids: word });
-      else if (this.#isNew(word, size)) size++;
+      if (word.kind === "beginning") beginnings.push({ index: size++, texts: word.texts });
+      else if (this.#addPhrase(word.numbers, size)) size++;
     }
     this.size = size;
-    this.#lists = lists;
+    this.#beginnings = beginnings;
   }
-  #isNew([first = 0, ...rest]: readonly number[], index: number): boolean {
-    const place = placeOf(this.#firsts, first);
-    this.#firsts[place] = first;
-    this.#phrases[place] ??= [];
-    const known = this.#phrases[place];
-    if (first === 0 || known.some((one) => one.rest.length === rest.length && one.rest.every((word, at) => word === rest[at])))
-      return false;
+  /** False: it is known, or has no number. */
+  #addPhrase([first = 0, ...rest]: readonly number[], index: number): boolean {
+    if (first === 0) return false;
+    const slot = slotOf(this.#firsts, first);
+    this.#firsts[slot] = first;
+    this.#phrases[slot] ??= [];
+    const known = this.#phrases[slot];
+    if (known.some((one) => one.rest.length === rest.length && one.rest.every((number, at) => number === rest[at]))) return false;
     known.push({ index, rest });
     return true;
   }
-  /** Counts the words of a text in `counts`. False: it has none. */
-  count(id: number, words: Int32Array, from: number, to: number, counts: Uint8Array): boolean {
+  /** Adds the words of the text `words[from..to]` to `counts`. False: it has none. */
+  countInto(counts: Uint8Array, id: number, words: Int32Array, from: number, to: number): boolean {
     const firsts = this.#firsts;
     let isFound = false;
     for (let at = nextOf(firsts, words, from, to); at < to; at = nextOf(firsts, words, at + 1, to)) {
-      for (const { index, rest } of this.#phrases[placeOf(firsts, words[at] as number)] as Phrase[]) {
+      for (const { index, rest } of this.#phrases[slotOf(firsts, words[at] as number)] as Phrase[]) {
         if (rest.length > 0 && !follows(rest, words, at + 1, to)) continue;
         if ((counts[index] as number) < MOST_COUNTED) counts[index] = (counts[index] as number) + 1;
         isFound = true;
       }
     }
-    for (const { index, ids } of this.#lists)
-      if (ids.has(id)) {
+    for (const { index, texts } of this.#beginnings)
+      if (texts.has(id)) {
         counts[index] = 1;
         isFound = true;
       }
     return isFound;
   }
 }
-/** Where one of the first numbers is, from `at` on; `to`: nowhere. All that most words cost, so it is a loop of its own, which the engine makes fast. */
+/** Where a phrase may begin, from `at` on; `to`: nowhere. The hot loop: it is a function of its own, so that the engine keeps it in registers. */
 function nextOf(firsts: Int32Array, words: Int32Array, at: number, to: number): number {
   for (let next = at; next < to; next++) {
     const word = words[next] as number;
-    if (firsts[word & MASK] !== 0 && firsts[placeOf(firsts, word)] !== 0) return next;
+    if (word !== 0 && firsts[word & MASK] !== 0 && firsts[slotOf(firsts, word)] !== 0) return next;
   }
   return to;
 }
 const follows = (rest: readonly number[], words: Int32Array, at: number, to: number): boolean =>
   at + rest.length <= to && rest.every((word, step) => words[at + step] === word);
 /** Where the number is, or where it would be. */
-function placeOf(firsts: Int32Array, word: number): number {
-  let place = word & MASK;
-  while (firsts[place] !== word && firsts[place] !== 0) place = (place + 1) & MASK;
-  return place;
+function slotOf(firsts: Int32Array, word: number): number {
+  let slot = word & MASK;
+  while (firsts[slot] !== word && firsts[slot] !== 0) slot = (slot + 1) & MASK;
+  return slot;
 }

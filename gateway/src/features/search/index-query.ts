@@ -5,7 +5,7 @@ import type { SearchPlace, SearchRequest } from "../../ports/search.ts";
 import { withMarks } from "./marks.ts";
 import type { Near } from "./nearest-texts.ts";
 import { usesMeaning } from "./query.ts";
-import { AFTER, apart, BEFORE, numberOf, ORDS, type Place, ranked, scaled } from "./ranking.ts";
+import { AFTER, apart, BEFORE, placeKey, ORDS, type Place, ranked, scaled } from "./ranking.ts";
 import type { RowVectorStore } from "./row-vector-store.ts";
 import { SearchedSources, sourceConditions } from "./searched-sources.ts";
 import type { SourceRow } from "./source-store.ts";
@@ -77,21 +77,18 @@ export class IndexQuery {
   #order(request: Find): { readonly order: readonly Scored[]; readonly others?: (limit: number) => readonly Scored[] } {
     const { match } = request;
     const searched = new SearchedSources(this.#storage, request);
-    const [isExact, isRanked] = [match.exact !== undefined, match.words.length > 1];
-    const matches = isRanked || !isExact ? this.#words.find(match.words) : undefined;
+    const matches = match.words.length > 0 ? this.#words.find(match.words) : undefined;
+    const excluded = this.#excluded(match);
     const best = (limit: number): readonly Scored[] =>
-      isExact || matches === undefined ? this.#exact(request, limit) : this.#best(matches, match, searched, limit);
+      match.exact !== undefined || matches === undefined ? this.#exact(request, limit) : taken(matches, searched, excluded, limit);
     const pool = best(POOL);
     const more = pool.length < POOL ? {} : { others: best };
     // Every text of the pool has the only word of a search for one word: its place adds nothing.
-    if (matches === undefined || !isRanked) return { order: pool, ...more };
+    if (matches === undefined || matches.words < 2) return { order: pool, ...more };
     if ((request.near === undefined && request.nearRows === undefined) || !usesMeaning(match))
       return { order: rankedBy(matches, pool), ...more };
     const known = new Set(pool.map(({ id }) => id));
-    const near = this.#candidates(
-      [...this.#near(request, searched)].filter((id) => !known.has(id)),
-      match,
-    );
+    const near = this.#candidates([...this.#near(request, searched)].filter((id) => !known.has(id) && !excluded.has(id)));
     const candidates = [...pool, ...near];
     const nearness = this.#nearness(
       request,
@@ -99,21 +96,10 @@ export class IndexQuery {
     );
     return { order: rankedBy(matches, candidates, nearness), ...more };
   }
-  /** Texts with one of the words, the best by their own words first. */
-  #best(matches: WordMatches, match: Find["match"], searched: SearchedSources, limit: number): readonly Scored[] {
-    const excluded = this.#excluded(match);
-    const found: Scored[] = [];
-    for (const some of batches(matches.best(), limit)) {
-      const sources = searched.among(some.map(({ source }) => source));
-      found.push(...some.filter(({ id, source }) => sources.has(source) && !excluded.has(id)));
-      if (found.length >= limit) break;
-    }
-    return found.slice(0, limit);
-  }
   #excluded({ without }: Find["match"]): ReadonlySet<number> {
     if (without === undefined) return new Set();
     const { ids } = this.#storage.sql
-      .exec<{ ids: string }>("SELECT json_group_array(rowid) AS ids FROM places WHERE places MATCH ?", without)
+      .exec<{ ids: string }>("SELECT json_group_array(rowid) AS ids FROM places WHERE places MATCH ?", ofText(without))
       .one();
     return new Set(JSON.parse(ids) as readonly number[]);
   }
@@ -124,7 +110,7 @@ export class IndexQuery {
     // a look-up of each text in the index would be slower by far.
     return this.#scored(
       `SELECT d.id, d.source, d.ord, d.at, -bm25(places) AS score FROM places CROSS JOIN docs d ON d.id = places.rowid CROSS JOIN sources s ON s.id = d.source WHERE places MATCH ? AND ${where} ORDER BY CAST(score * 100 AS INTEGER) DESC, d.at DESC, d.id DESC LIMIT ?`,
-      request.match.exact ?? "",
+      ofText(request.match.exact ?? ""),
       ...params,
       limit,
     );
@@ -146,13 +132,10 @@ export class IndexQuery {
     const byTable = near === undefined ? new Map<number, number>() : this.#vectors.cosines(near, others);
     return new Map([...scaled(byService), ...scaled(byTable)]);
   }
-  /** Near texts as candidates, without those that have an excluded word. */
-  #candidates(near: readonly number[], { without }: Find["match"]): Scored[] {
-    const excluded = without === undefined ? "" : " AND d.id NOT IN (SELECT rowid FROM places WHERE places MATCH ?)";
+  #candidates(near: readonly number[]): Scored[] {
     return this.#scored(
-      `SELECT d.id, d.source, d.ord, d.at, 0 AS score FROM json_each(?) w JOIN docs d ON d.id = w.value WHERE TRUE${excluded}`,
+      "SELECT d.id, d.source, d.ord, d.at, 0 AS score FROM json_each(?) w JOIN docs d ON d.id = w.value",
       JSON.stringify(near),
-      ...(without === undefined ? [] : [without]),
     );
   }
   /** As one text: the platform takes longer to make an object of each row than SQLite takes to find it. */
@@ -198,7 +181,7 @@ export class IndexQuery {
           MARK_BEGIN,
           MARK_END,
           JSON.stringify(page.map(({ id }) => id)),
-          exact,
+          ofText(exact),
         )
         .toArray()
         .map((row) => [row.id, row.marked]),
@@ -237,6 +220,18 @@ type Known = Pick<SourceRow, "kind" | "name" | "session_key" | "session_id" | "t
   role: string | null;
 };
 type Row = Scored & Known;
+/** What is exact must be in the text itself: its date is in FTS5's table only for beginnings of words. */
+const ofText = (expression: string): string => `{text} : (${expression})`;
+/** Texts with one of the words, the best by their own words first. */
+function taken(matches: WordMatches, searched: SearchedSources, excluded: ReadonlySet<number>, limit: number): readonly Scored[] {
+  const found: Scored[] = [];
+  for (const some of batches(matches.best(), limit)) {
+    const sources = searched.among(some.map(({ source }) => source));
+    found.push(...some.filter(({ id, source }) => sources.has(source) && !excluded.has(id)));
+    if (found.length >= limit) break;
+  }
+  return found.slice(0, limit);
+}
 /** In the order of their words, of the words of their places and of their nearness. */
 const rankedBy = (matches: WordMatches, candidates: readonly Scored[], nearness?: ReadonlyMap<number, number>): readonly Scored[] =>
   ranked(candidates, matches.valuesAround(candidates), matches.words, nearness);
@@ -266,7 +261,7 @@ function* batches<T>(all: Iterable<T>, size: number): IterableIterator<readonly 
 function numbersAround(around: readonly Pick<Place, "source" | "ord">[]): readonly number[] {
   const wanted = new Set<number>();
   for (const { source, ord } of around)
-    for (let at = Math.max(0, ord - BEFORE); at <= Math.min(ORDS - 1, ord + AFTER); at++) wanted.add(numberOf(source, at));
+    for (let at = Math.max(0, ord - BEFORE); at <= Math.min(ORDS - 1, ord + AFTER); at++) wanted.add(placeKey(source, at));
   return [...wanted];
 }
 const range = (first: number, last: number): readonly number[] => Array.from({ length: last - first + 1 }, (_, step) => first + step);

@@ -1,4 +1,4 @@
-/** Puts marks around the words of a question in a text, as FTS5's `highlight` does: that one first finds each text again, which takes longer than the search. PURE. */
+/** Puts marks around the words of a question in a text, as FTS5's `highlight` does: `highlight` searches for each text again, which takes longer than the search itself. PURE. */
 import { isBeginning } from "./query.ts";
 import { type Word, wordsIn } from "./stems.ts";
 import { MARK_BEGIN, MARK_END } from "./text.ts";

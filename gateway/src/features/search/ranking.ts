@@ -9,7 +9,7 @@ export type Place = { readonly id: number; readonly source: number; readonly ord
 /** More than the texts of a source. */
 export const ORDS = 2 ** 22;
 /** A source and the number of a text in it as one number: SQLite takes pairs apart several times slower. */
-export const numberOf = (source: number, ord: number): number => source * ORDS + ord;
+export const placeKey = (source: number, ord: number): number => source * ORDS + ord;
 /** A text that may be a hit. */
 export type Candidate = Place & { readonly at: number };
 /** How many texts before and after a hit count as its place, and are shown with it. */
@@ -81,10 +81,10 @@ function withMeaning<C extends Candidate & { readonly score: number }>(
     ...text,
     score: text.score + MEANING_SHARE * (nearness.get(text.id) ?? 0),
   }));
-  const at = new Map(valued.map(({ source, ord, score }) => [numberOf(source, ord), score]));
+  const at = new Map(valued.map(({ source, ord, score }) => [placeKey(source, ord), score]));
   const shared = valued.map((text) => {
     const { source, ord } = text;
-    const beside = (ord === 0 ? 0 : (at.get(numberOf(source, ord - 1)) ?? 0)) + (at.get(numberOf(source, ord + 1)) ?? 0);
+    const beside = (ord === 0 ? 0 : (at.get(placeKey(source, ord - 1)) ?? 0)) + (at.get(placeKey(source, ord + 1)) ?? 0);
     return { ...text, score: text.score + NEIGHBOUR_SHARE * beside };
   });
   const best = Math.max(Number.MIN_VALUE, ...shared.map(({ score }) => score));

@@ -1,16 +1,17 @@
 /**
  * The words of a text, as stems and as numbers, for ranking and marks: lower case, without accents, and English ones as their Porter stems (M. F. Porter, "An
- * algorithm for suffix stripping", 1980, as SQLite's FTS5 has it). PURE. When this changes, the index must be made again.
+ * algorithm for suffix stripping", 1980, as SQLite's FTS5 has it). PURE. When this changes, the index must be rebuilt: raise `SCHEMA` (index-store.ts).
  */
 /** Shorter and longer words stay as they are. */
 const SHORTEST = 3;
 const LONGEST = 63;
 /** Words whose numbers are kept, because texts repeat them. */
 const MOST_KEPT = 20_000;
-/** A longer piece of a text would keep the whole text in memory. */
+/** V8 keeps the whole text in memory for a longer part of it. */
 const LONGEST_KEPT = 12;
 const kept = new Map<string, number>();
-const WORDS = /[\p{L}\p{N}\p{Co}][\p{L}\p{N}\p{M}\p{Co}]*/gu;
+/** As FTS5 has them: a sign that stands on a letter belongs to the word only in scripts that have accents. */
+const WORDS = /[\p{L}\p{N}\p{Co}](?:[\p{L}\p{N}\p{Co}]|[\u0300-\u036f])*/gu;
 const ACCENTS = /[\u0300-\u036f]/g;
 
 /** The number of each word of a text, in their order. */
@@ -40,7 +41,7 @@ function numberOf(word: string): number {
   kept.set(word, made);
   return made;
 }
-/** FNV-1a over UTF-16, 32 bits and not 0. Two words of an index that have one number are ranked as the same word: among 100,000 words there is about one such pair. */
+/** FNV-1a over UTF-16, 32 bits and not 0. Two words with one number are found as the same word: among 100,000 words there is about one such pair. */
 function hashed(text: string): number {
   let hash = 0x811c9dc5 | 0;
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);

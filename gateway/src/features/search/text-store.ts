@@ -1,8 +1,11 @@
-/** The texts of an agent's search index: SQLite's FTS5 finds what is exact in them, and their words as numbers rank them. Must not know their sources. Runs in the caller's transactions. */
+/**
+ * The texts of an agent's search index, in which SQLite's FTS5 finds what is exact and beginnings of words. Must not know their sources. Runs in
+ * the caller's transactions.
+ */
 import type { Database } from "../../platform/sql.ts";
 import { segment } from "./text.ts";
 import type { VectorStore } from "./vector-store.ts";
-import { type WordStore, wordsOf } from "./word-store.ts";
+import type { WordStore } from "./word-store.ts";
 
 /** SQLite's "no limit". */
 const ALL = -1;
@@ -31,16 +34,15 @@ export class TextStore {
   create(): void {
     const { sql } = this.#storage;
     for (const table of ["places", "stems", "docs"]) sql.exec(`DROP TABLE IF EXISTS ${table}`);
-    this.#words.drop();
-    // The words are before the text, so that a scan over them reads no text.
+    this.#words.create();
     sql.exec(
-      "CREATE TABLE docs(id INTEGER PRIMARY KEY, source INTEGER NOT NULL, position INTEGER NOT NULL, ord INTEGER NOT NULL, role TEXT, at INTEGER NOT NULL, words BLOB NOT NULL, text TEXT NOT NULL, day TEXT NOT NULL) STRICT",
+      "CREATE TABLE docs(id INTEGER PRIMARY KEY, source INTEGER NOT NULL, position INTEGER NOT NULL, ord INTEGER NOT NULL, role TEXT, at INTEGER NOT NULL, text TEXT NOT NULL, day TEXT NOT NULL) STRICT",
     );
     sql.exec("CREATE INDEX docs_of_source ON docs(source, position)");
     sql.exec("CREATE INDEX docs_in_order ON docs(source, ord)");
     // It reads its texts from `docs`.
     sql.exec(
-      "CREATE VIRTUAL TABLE places USING fts5(text, content = 'docs', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2')",
+      "CREATE VIRTUAL TABLE places USING fts5(text, day, content = 'docs', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2')",
     );
   }
   /** Adds texts of a source. One table after the other: FTS5 flushes its pending words whenever a statement writes to another table. */
@@ -51,24 +53,21 @@ export class TextStore {
     // Asking for the number of each new text takes longer than the rest of its insertion.
     const firstId = sql.exec<{ next: number }>("SELECT coalesce(max(id) + 1, 1) AS next FROM docs").one().next;
     for (const [index, { position, role, at, text, day = "" }] of docs.entries()) {
-      const segmented = segment(text);
-      const words = wordsOf(segmented, day);
-      const [id, ord] = [firstId + index, from + index];
+      const [id, ord, segmented] = [firstId + index, from + index, segment(text)];
       sql.exec(
-        "INSERT INTO docs(id, source, position, ord, role, at, words, text, day) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO docs(id, source, position, ord, role, at, text, day) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
         id,
         sourceId,
         position,
         ord,
         role ?? null,
         at,
-        words,
         segmented,
         day,
       );
-      this.#words.added({ id, source: sourceId, ord, at }, words);
+      this.#words.add({ id, source: sourceId, ord, at }, segmented, day);
     }
-    sql.exec("INSERT INTO places(rowid, text) SELECT id, text FROM docs WHERE source = ? AND ord >= ?", sourceId, from);
+    sql.exec("INSERT INTO places(rowid, text, day) SELECT id, text, day FROM docs WHERE source = ? AND ord >= ?", sourceId, from);
     this.#vectors.added(sourceId, from);
   }
   /** Removes up to `most` texts of a source with a position below `below`. Returns their number. */
@@ -76,11 +75,10 @@ export class TextStore {
     const { sql } = this.#storage;
     const some = "WHERE id IN (SELECT id FROM docs WHERE source = ? AND position < ? ORDER BY position, id LIMIT ?)";
     const params = [sourceId, below, most];
-    sql.exec(`INSERT INTO places(places, rowid, text) SELECT 'delete', id, text FROM docs ${some}`, ...params);
+    sql.exec(`INSERT INTO places(places, rowid, text, day) SELECT 'delete', id, text, day FROM docs ${some}`, ...params);
     this.#vectors.removing(some, params);
-    const removed = sql.exec<{ id: number }>(`DELETE FROM docs ${some} RETURNING id`, ...params).toArray();
-    this.#words.removed(removed.map(({ id }) => id));
-    return removed.length;
+    this.#words.removing(some, params);
+    return sql.exec(`DELETE FROM docs ${some} RETURNING id`, ...params).toArray().length;
   }
   removeAll(sourceId: number): void {
     this.remove(sourceId, Number.MAX_SAFE_INTEGER, ALL);

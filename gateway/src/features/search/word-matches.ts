@@ -1,5 +1,5 @@
 /** Texts with words of a question, and how much each word says about each of them (bm25, with FTS5's numbers). PURE. */
-import { AFTER, BEFORE, type Candidate, numberOf, type Place, type ValuesAt } from "./ranking.ts";
+import { AFTER, BEFORE, type Candidate, placeKey, type Place, type ValuesAt } from "./ranking.ts";
 
 const K1 = 1.2;
 const B = 0.75;
@@ -22,21 +22,21 @@ export class WordMatches {
   readonly #lengths: number[] = [];
   /** How often each word is in each match. */
   #counts: Uint8Array;
-  #lookedTexts = 0;
-  #lookedWords = 0;
+  #scannedTexts = 0;
+  #scannedWords = 0;
   #weights: Float64Array | undefined;
 
   constructor(words: number) {
     this.words = words;
     this.#counts = new Uint8Array(FIRST_MATCHES * words);
   }
-  /** So many texts with so many words together were looked at. */
-  looked(texts: number, words: number): void {
-    this.#lookedTexts += texts;
-    this.#lookedWords += words;
+  /** Adds the numbers of scanned texts and of their words, for the average length. */
+  scanned(texts: number, words: number): void {
+    this.#scannedTexts += texts;
+    this.#scannedWords += words;
   }
   /** A text with one of the words. `length`: of the text, in words; `counts`: how often each word is in it. */
-  add(id: number, source: number, ord: number, at: number, length: number, counts: Uint8Array): void {
+  add({ id, source, ord, at }: Candidate, length: number, counts: Uint8Array): void {
     this.#ids.push(id);
     this.#sources.push(source);
     this.#ords.push(ord);
@@ -61,7 +61,7 @@ export class WordMatches {
       steps[match] = step;
       if (step > most) most = step;
     }
-    // Counting puts the steps into order; inside of one, only what is taken is sorted.
+    // Counting puts the steps into order. A step is sorted when its first text is taken.
     const begins = new Uint32Array(most + 2);
     for (let match = 0; match < this.#size; match++)
       begins[(steps[match] as number) + 1] = (begins[(steps[match] as number) + 1] as number) + 1;
@@ -89,16 +89,16 @@ export class WordMatches {
   /** How much each word says about these texts and the ones around them, by their places. */
   valuesAround(texts: readonly Place[]): ValuesAt {
     const wanted = new Set<number>();
-    for (const { source, ord } of texts) for (let step = -BEFORE; step <= AFTER; step++) wanted.add(numberOf(source, ord + step));
+    for (const { source, ord } of texts) for (let step = -BEFORE; step <= AFTER; step++) wanted.add(placeKey(source, ord + step));
     const values = new Map<number, Float64Array>();
     for (let match = 0; match < this.#size; match++) {
-      const number = numberOf(this.#sources[match] as number, this.#ords[match] as number);
+      const number = placeKey(this.#sources[match] as number, this.#ords[match] as number);
       if (!wanted.has(number)) continue;
       const ofWords = new Float64Array(this.words);
       for (let word = 0; word < this.words; word++) ofWords[word] = this.#value(match, word);
       values.set(number, ofWords);
     }
-    return (source, ord) => values.get(numberOf(source, ord));
+    return (source, ord) => values.get(placeKey(source, ord));
   }
   #owns(): Float64Array {
     const scores = new Float64Array(this.#size);
@@ -113,7 +113,7 @@ export class WordMatches {
     const count = this.#counts[match * this.words + word] as number;
     if (count === 0) return 0;
     this.#weights ??= this.#weighed();
-    const length = ((this.#lengths[match] as number) * this.#lookedTexts) / this.#lookedWords;
+    const length = ((this.#lengths[match] as number) * this.#scannedTexts) / this.#scannedWords;
     return ((this.#weights[word] as number) * count * (K1 + 1)) / (count + K1 * (1 - B + B * length));
   }
   /** What a word weighs: the fewer texts have it, the more. */
@@ -121,7 +121,7 @@ export class WordMatches {
     return Float64Array.from({ length: this.words }, (_, word) => {
       let having = 0;
       for (let at = word; at < this.#size * this.words; at += this.words) if (this.#counts[at] !== 0) having++;
-      return Math.max(LEAST_WEIGHT, Math.log((this.#lookedTexts - having + 0.5) / (having + 0.5)));
+      return Math.max(LEAST_WEIGHT, Math.log((this.#scannedTexts - having + 0.5) / (having + 0.5)));
     });
   }
 }

@@ -1,27 +1,27 @@
-/** Finds the texts with words of a question by a scan over the words of all texts, which it keeps in memory. Must not know the texts' sources. */
+/**
+ * The words of an index's texts as numbers (stems.ts), and the texts that have those of a question: by a scan over all of them, which are kept in
+ * memory. Derived like everything in the index. Must not know the texts' sources.
+ */
 import type { Database } from "../../platform/sql.ts";
+import { type AskedWord, AskedWords, TextSet } from "./asked-words.ts";
 import { isBeginning } from "./query.ts";
 import { wordNumbers } from "./stems.ts";
-import { type AskedWord, AskedWords } from "./asked-words.ts";
 import { WordMatches } from "./word-matches.ts";
 import { type WordedText, WordTable } from "./word-table.ts";
 
-/** Words in memory: 24 MB of the 128 MB that the platform gives, for about 200,000 messages. With more, each search reads them again. */
-const MOST_WORDS = 6_000_000;
-/** Texts that are read at once. */
-const SCAN_STEP = 4_000;
-/** Of one read: more than all its texts can have. */
-const STEP_WORDS = SCAN_STEP * 4_096;
-type Row = { id: number; source: number; ord: number; at: number; words: ArrayBuffer };
-
-/** As they are stored with the text: the words of its date follow its own. */
-export const wordsOf = (text: string, day: string): ArrayBuffer => new Int32Array(wordNumbers(text).concat(wordsOfDay(day))).buffer;
-/** Texts in a row are mostly of one day. */
-let lastDay: { readonly day: string; readonly words: readonly number[] } = { day: "", words: [] };
-function wordsOfDay(day: string): readonly number[] {
-  if (lastDay.day !== day) lastDay = { day, words: wordNumbers(day) };
-  return lastDay.words;
-}
+/**
+ * Words in memory, for more than 100,000 messages. Of the 128 MB that the platform gives, they take 32 MB and 40 bytes for each text, and for a
+ * moment two thirds of that more when they grow; the vectors of so many texts take 40 MB. The words of a larger index are read for each search.
+ */
+const MOST_WORDS = 8_000_000;
+const NUMBER_BYTES = 4;
+/** Texts that are read at once: the longest, in a script whose characters are words of their own, take 4 MB. */
+const READ_STEP = 250;
+/** Ids that are read at once. */
+const IDS_STEP = 50_000;
+/** Stands between the words of a text and those of its date: no word has this number, so no phrase goes over it. */
+const GAP = 0;
+type Row = { doc: number; source: number; ord: number; at: number; numbers: ArrayBuffer };
 
 export class WordStore {
   readonly #storage: Database;
@@ -33,12 +33,30 @@ export class WordStore {
     this.#storage = storage;
     this.#mostWords = mostWords;
   }
-  added(text: Omit<WordedText, "words">, words: ArrayBuffer): void {
-    if (this.#table?.put({ ...text, words: new Int32Array(words) }) === false) this.drop();
+
+  /** Makes the table; runs in the transaction that makes that of the texts. */
+  create(): void {
+    const { sql } = this.#storage;
+    this.drop();
+    sql.exec("DROP TABLE IF EXISTS words");
+    sql.exec(
+      "CREATE TABLE words(doc INTEGER PRIMARY KEY, source INTEGER NOT NULL, ord INTEGER NOT NULL, at INTEGER NOT NULL, numbers BLOB NOT NULL) STRICT",
+    );
   }
-  removed(ids: readonly number[]): void {
+  /** A text that is added, and the words of its date. */
+  add({ id, source, ord, at }: Omit<WordedText, "words">, text: string, day: string): void {
+    const words = new Int32Array(wordNumbers(text).concat(numbersOfDay(day)));
+    this.#storage.sql.exec("INSERT INTO words(doc, source, ord, at, numbers) VALUES(?, ?, ?, ?, ?)", id, source, ord, at, words.buffer);
+    if (this.#table?.put({ id, source, ord, at, words }) === false) this.drop();
+  }
+  /** Texts that are about to be removed: `some` selects them from `docs`. */
+  removing(some: string, params: readonly SqlStorageValue[]): void {
+    const removed = this.#storage.sql
+      .exec<{ doc: number }>(`DELETE FROM words WHERE doc IN (SELECT id FROM docs ${some}) RETURNING doc`, ...params)
+      .toArray();
+    if (removed.length === 0) return;
     this.#isTooLarge = false;
-    for (const id of ids) this.#table?.remove(id);
+    for (const { doc } of removed) this.#table?.remove(doc);
     if (this.#table?.isSparse === true) this.drop();
   }
   /** What is in memory may differ from the table: it is read again. */
@@ -55,44 +73,60 @@ export class WordStore {
     if (table !== undefined) table.find(asked, matches);
     else
       for (const rows of this.#rows()) {
-        const some = new WordTable(STEP_WORDS);
+        const some = new WordTable();
         for (const row of rows) some.put(row);
         some.find(asked, matches);
       }
     return matches;
   }
-  /** FTS5 finds the beginning of a word. Such a text counts it once. */
   #asked(word: string): AskedWord {
-    if (!isBeginning(word)) return wordNumbers(word);
-    const { ids } = this.#storage.sql
-      .exec<{ ids: string }>("SELECT json_group_array(rowid) AS ids FROM places WHERE places MATCH ?", word)
-      .one();
-    return new Set(JSON.parse(ids) as readonly number[]);
+    if (!isBeginning(word)) return { kind: "phrase", numbers: wordNumbers(word) };
+    const { sql } = this.#storage;
+    const highest = sql.exec<{ id: number }>("SELECT coalesce(max(doc), 0) AS id FROM words").one().id;
+    const texts = new TextSet(highest);
+    for (let after = -1; ; ) {
+      const { found } = sql
+        .exec<{ found: string }>(
+          "SELECT json_group_array(id) AS found FROM (SELECT rowid AS id FROM places WHERE places MATCH ? AND rowid > ? ORDER BY rowid LIMIT ?)",
+          word,
+          after,
+          IDS_STEP,
+        )
+        .one();
+      const ids = JSON.parse(found) as readonly number[];
+      for (const id of ids) texts.add(id);
+      after = ids.at(-1) ?? highest;
+      if (ids.length < IDS_STEP) return { kind: "beginning", texts };
+    }
   }
   /** Undefined: there are too many words to keep them in memory. */
   #whole(): WordTable | undefined {
     if (this.#table !== undefined || this.#isTooLarge) return this.#table;
+    const { bytes } = this.#storage.sql.exec<{ bytes: number }>("SELECT coalesce(sum(length(numbers)), 0) AS bytes FROM words").one();
+    this.#isTooLarge = bytes > this.#mostWords * NUMBER_BYTES;
+    if (this.#isTooLarge) return undefined;
     const table = new WordTable(this.#mostWords);
-    for (const rows of this.#rows())
-      for (const row of rows)
-        if (!table.put(row)) {
-          this.#isTooLarge = true;
-          return undefined;
-        }
+    for (const rows of this.#rows()) for (const row of rows) table.put(row);
     this.#table = table;
     return table;
   }
   *#rows(): IterableIterator<readonly WordedText[]> {
     for (let after = -1; ; ) {
       const rows = this.#storage.sql
-        .exec<Row>("SELECT id, source, ord, at, words FROM docs WHERE id > ? ORDER BY id LIMIT ?", after, SCAN_STEP)
+        .exec<Row>("SELECT doc, source, ord, at, numbers FROM words WHERE doc > ? ORDER BY doc LIMIT ?", after, READ_STEP)
         .toArray();
-      yield rows.map((row) => ({ ...row, words: numbersIn(row.words) }));
+      yield rows.map(({ doc, source, ord, at, numbers }) => ({ id: doc, source, ord, at, words: numbersIn(numbers) }));
       const last = rows.at(-1);
-      if (last === undefined || rows.length < SCAN_STEP) return;
-      after = last.id;
+      if (last === undefined || rows.length < READ_STEP) return;
+      after = last.doc;
     }
   }
+}
+/** Texts in a row are mostly of one day. */
+let lastDay: { readonly day: string; readonly numbers: readonly number[] } = { day: "", numbers: [] };
+function numbersOfDay(day: string): readonly number[] {
+  if (lastDay.day !== day) lastDay = { day, numbers: day === "" ? [] : [GAP, ...wordNumbers(day)] };
+  return lastDay.numbers;
 }
 /** SQLite in Node gives a view, which may begin anywhere. */
 function numbersIn(bytes: ArrayBuffer | Uint8Array): Int32Array {

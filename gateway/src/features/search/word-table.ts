@@ -1,6 +1,6 @@
 /**
  * The words of an index's texts in one piece of memory, for the exact scan: FTS5 takes about a hundred times as long to score a text. PURE.
- * A mirror of the table `docs`, which can be dropped at any time.
+ * A mirror of the table `words`, which can be dropped at any time.
  */
 import type { AskedWords } from "./asked-words.ts";
 import type { WordMatches } from "./word-matches.ts";
@@ -11,14 +11,14 @@ export interface WordedText {
   readonly source: number;
   readonly ord: number;
   readonly at: number;
-  /** The numbers of its words (stems.ts), in any order. */
+  /** The numbers of its words in their order. 0 separates words that do not follow each other. */
   readonly words: Int32Array;
 }
-/** The source of a text that was removed. */
+/** The source of a text that was removed: those of others begin at 1. */
 const GONE = 0;
 const FIRST_TEXTS = 1_024;
 const FIRST_WORDS = 32_768;
-/** What a full list grows by. */
+/** Growth factor of a full array. */
 const GROWTH = 1.5;
 
 export class WordTable {
@@ -31,14 +31,16 @@ export class WordTable {
   #ats = new Float64Array(FIRST_TEXTS);
   /** Where the words of each text end. Those of the next one begin there. */
   #ends = new Uint32Array(FIRST_TEXTS);
+  /** How many words each text has. */
+  #lengths = new Uint32Array(FIRST_TEXTS);
   #words = new Int32Array(FIRST_WORDS);
 
-  constructor(mostWords: number) {
+  constructor(mostWords = Number.MAX_SAFE_INTEGER) {
     this.#mostWords = mostWords;
   }
-  /** False: there is no place for it. */
+  /** False: there is no room for it, or its id is not the highest. */
   put({ id, source, ord, at, words }: WordedText): boolean {
-    // SQLite gives the numbers of removed last texts again.
+    // SQLite gives the ids of removed last texts again.
     while (this.#size > 0 && this.#sources[this.#size - 1] === GONE) {
       this.#size--;
       this.#removed--;
@@ -46,7 +48,7 @@ export class WordTable {
     const from = this.#end(this.#size);
     const to = from + words.length;
     if (to > this.#mostWords || (this.#size > 0 && id <= (this.#ids[this.#size - 1] as number))) return false;
-    this.#makeRoom(to);
+    this.#reserve(to);
     const row = this.#size++;
     this.#ids[row] = id;
     this.#sources[row] = source;
@@ -54,6 +56,7 @@ export class WordTable {
     this.#ats[row] = at;
     this.#words.set(words, from);
     this.#ends[row] = to;
+    this.#lengths[row] = words.length - (words.includes(0) ? 1 : 0);
     return true;
   }
   /** Its words are overwritten. */
@@ -64,7 +67,7 @@ export class WordTable {
     this.#words.fill(0, this.#end(row), this.#end(row + 1));
     this.#removed++;
   }
-  /** Most of it is what was removed: it is better made again. */
+  /** Most rows are removed texts: it is worth reading the others again. */
   get isSparse(): boolean {
     return this.#removed > FIRST_TEXTS && this.#removed > this.#size / 2;
   }
@@ -76,17 +79,18 @@ export class WordTable {
       const to = this.#ends[row] as number;
       const source = this.#sources[row] as number;
       if (source !== GONE) {
-        texts++;
-        words += to - from;
         const id = this.#ids[row] as number;
-        if (asked.count(id, this.#words, from, to, counts)) {
-          matches.add(id, source, this.#ords[row] as number, this.#ats[row] as number, to - from, counts);
+        const length = this.#lengths[row] as number;
+        texts++;
+        words += length;
+        if (asked.countInto(counts, id, this.#words, from, to)) {
+          matches.add({ id, source, ord: this.#ords[row] as number, at: this.#ats[row] as number }, length, counts);
           counts.fill(0);
         }
       }
       from = to;
     }
-    matches.looked(texts, words);
+    matches.scanned(texts, words);
   }
   #end(rows: number): number {
     return rows === 0 ? 0 : (this.#ends[rows - 1] as number);
@@ -100,7 +104,7 @@ export class WordTable {
     }
     return this.#size > 0 && this.#ids[low] === id && this.#sources[low] !== GONE ? low : undefined;
   }
-  #makeRoom(words: number): void {
+  #reserve(words: number): void {
     if (words > this.#words.length) this.#words = grown(this.#words, Math.min(this.#mostWords, Math.ceil(words * GROWTH)));
     if (this.#size < this.#ids.length) return;
     const most = Math.ceil(this.#ids.length * GROWTH);
@@ -109,6 +113,7 @@ export class WordTable {
     this.#ords = grown(this.#ords, most);
     this.#ats = grown(this.#ats, most);
     this.#ends = grown(this.#ends, most);
+    this.#lengths = grown(this.#lengths, most);
   }
 }
 function grown<Values extends Float64Array | Uint32Array | Int32Array>(values: Values, size: number): Values {
