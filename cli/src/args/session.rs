@@ -243,7 +243,7 @@ pub struct SessionSet {
     /// Longest answer, in tokens
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<u32>,
-    /// Which tool calls run and which ask
+    /// Which tool calls run and which ask (the configured mode again: `--clear mode`)
     #[arg(long, value_name = "MODE", value_parser = one_of(PolicyMode::ALL, PolicyMode::as_str))]
     pub mode: Option<PolicyMode>,
     /// How long the mode holds (30m, 2h), at most 24h [default: until it is changed; full: 1h]
@@ -265,7 +265,7 @@ pub struct SessionSet {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Any of the words may occur, in any form. Also understood: '\"a phrase\"' and +word (must occur exactly), -word (must not), OR, word* (quote the whole query for the shell, as in: gsv search 'boat* -\"blue boat\"')."
+    after_help = "Any of the words may occur, in any form. Also understood: '\"a phrase\"' and +word (must occur exactly), -word (must not), OR, word* (quote the whole query for the shell, as in: gsv search 'boat* -\"blue boat\"'). A query that begins with a minus needs `--` before it."
 )]
 pub struct Search {
     /// Words to find

@@ -164,7 +164,17 @@ impl Talk<'_> {
         for line in running.take_steering().into_iter().filter(|line| !line.accepted) {
             self.queue.push(Outgoing::new(line.text, Vec::new()));
         }
-        self.out.note("The run goes on.");
+        match running.waiting() {
+            [] => self.out.note("The run goes on."),
+            waiting => {
+                for entry in waiting {
+                    let code = &entry.code;
+                    self.out.note(&format!(
+                        "The run waits for your answer to {code}: `gsv approval allow {code}` or `gsv approval deny {code}`."
+                    ));
+                }
+            }
+        }
         self.out.aside(&format!(
             "its answer: `gsv session preview {session}` · to stop it: `gsv chat -s {session} /stop`"
         ));

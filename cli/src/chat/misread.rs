@@ -68,6 +68,9 @@ pub fn problem(text: &str, asked: &[ApprovalEntry]) -> Option<String> {
         ("s" | "session", [_, ..]) if second.is_none() && !takes(asked, ApprovalAnswerKind::AllowSession) => {
             "This question offers no answer for the whole conversation.".to_owned()
         }
+        ("a" | "always" | "all" | "ok" | "okay" | "sure" | "nope", [_, ..]) if second.is_none() => {
+            format!("`{verb}` is no answer.")
+        }
         ("y" | "yes" | "n" | "no" | "s", [_, ..]) => {
             format!("`{verb}` answers only on a line of its own, without other words.")
         }

@@ -59,7 +59,9 @@ pub async fn run(context: &Context, args: Undo) -> Outcome {
         print(context, &done);
         let undone = count(&done, UndoOutcome::Undone);
         if let Some(id) = done.undo_id.as_ref().filter(|_| undone > 0) {
-            let before = if done.kind == UndoTargetKind::Run {
+            // What was left alone is offered again first.
+            let is_whole = rest(&done, "").is_ok();
+            let before = if done.kind == UndoTargetKind::Run && is_whole {
                 " `gsv undo` again offers the run before."
             } else {
                 ""

@@ -14,6 +14,7 @@ import { isForeign, isUnsure, type Taint } from "../ports/taint.ts";
 import { guardedWhy, labelText, isNotSpared, matrixWhy } from "./matrix.ts";
 import { classOf, memoryChange, remembersForLong } from "./call-class.ts";
 import { type JobsMade, modeVerdict } from "./modes.ts";
+import { complexityText } from "./complexity-text.ts";
 import { once } from "./once.ts";
 import { namesGit } from "./programs.ts";
 import { reachText } from "./reach-text.ts";
@@ -254,11 +255,9 @@ function byMatrix(call: PolicyCall, context: PolicyContext): Extract<Decision, {
 
 function unsureText({ about }: CompiledRule, unit: Unit): string {
   if (unit === undefined) return `A path of this call may be one that the rule ${about} names, written in another way.`;
-  const what =
-    unit.why === undefined
-      ? "may be what the rule names in other words, or runs another command, so the rule"
-      : `is written in a way (${unit.why}) that the rule`;
-  return `The command ${what} ${about} can't be compared with it.`;
+  const cause =
+    unit.why === undefined ? "it may be what the rule names in other words, or it runs another command" : complexityText(unit.why);
+  return `The command can't be compared with the rule ${about}: ${cause}.`;
 }
 
 function byMode(call: PolicyCall, context: PolicyContext): Decision {

@@ -144,9 +144,9 @@ describe("[PO7] the mode decides what no rule decides", () => {
     assert.equal(why(onNode("Write", "write_files", { path: "src/a.ts" }), "ask"), "It changes a file on lap.");
     assert.match(
       why(bash("rm -rf old"), "ask"),
-      /^It runs a program on lap\. It may delete more than 50 files on lap.*cannot be undone\. It may reach every host\.$/,
+      /^It runs a program on lap, which has no sandbox\. It may delete more than 50 files on lap.*cannot be undone\. It may reach every host\.$/,
     );
-    assert.equal(why(bash("make"), "ask"), "It runs a program on lap. It may reach every host.");
+    assert.equal(why(bash("make"), "ask"), "It runs a program on lap, which has no sandbox. It may reach every host.");
     assert.equal(why(bash("make"), "auto"), "It runs a program on lap, which has no sandbox. It may reach every host.");
     const leaving = (tool: string): PolicyCall => ({ ...onNode(tool, "exec", { action: "write", sandbox: "off" }), sandbox: "workspace" });
     assert.equal(why(leaving("Bash"), "auto"), "It runs a program on lap outside the sandbox. It may reach every host.");

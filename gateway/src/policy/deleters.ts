@@ -92,6 +92,9 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
       return byCmake(args, trust);
     case "zip":
       return args.some((arg) => /^-[A-Za-z0-9@]*m|^--mo/.test(arg)) ? "many" : 0;
+    case "patch":
+    case "gpatch":
+      return takesBack(args, /^-[A-Za-z]*[RE]|^--re[mv]/, /^--(?:dr|ch)/);
     case "7z":
     case "7za":
     case "7zr":
@@ -144,6 +147,9 @@ function extractsIncrements(args: readonly string[]): boolean {
   if (!has(/[Gg]/, /^--(?:inc|listed)/)) return false;
   return has(/x/, /^--(?:ext|ge)/) || !has(/[ctrud]/, /^--(?:cr|lis$|list$|ap|up|di|co|del)/);
 }
+/** Whether a patch is taken back, with the files that it has made. `shows`: it only shows what it would do. */
+const takesBack = (args: readonly string[], option: RegExp, shows: RegExp): number | "many" =>
+  args.some((arg) => option.test(arg)) && !args.some((arg) => shows.test(arg)) ? "many" : 0;
 const PYTHON = /^(?:python|pypy)[\d.]*$/;
 /** Tools of Python that empty a folder. */
 function byModule(name: string, args: readonly string[], trust: TemporaryTrust): number | "many" {
@@ -265,6 +271,9 @@ function byGit(args: readonly string[], trust: TemporaryTrust): number | "many" 
       )
         ? "many"
         : 0;
+    // Takes back what a patch has made, whole files included.
+    case "apply":
+      return takesBack(rest, /^-[A-Za-z]*R|^--rev/, /^--(?:ch|st|num|su)/);
     case "read-tree":
       return has(/^--res|^-[a-z]*m/) && has(/^-[a-z]*u/) ? "many" : 0;
     case "sparse-checkout":

@@ -5,6 +5,7 @@ import type { GrantScope } from "../ports/grants.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { decide, type PolicyContext, policyOf } from "./decide.ts";
 import { scopeText } from "./grant-text.ts";
+import { deletionOf } from "./deletions.ts";
 import { covers, offerOf, scopeOf } from "./grants.ts";
 import { loadRegexEngine } from "./load.ts";
 
@@ -131,6 +132,25 @@ describe("[GR3] [PO13] what a command that may delete many files is granted as",
     for (const one of folders) for (const other of folders) assert.equal(covers(at(one), at(other)), one === other, `${one} ${other}`);
     assert.equal(offerOf(asked("rm -rf t"), context)?.always, undefined);
     assert.ok(offerOf(asked("rm a"), context)?.always);
+  });
+  test("[PO13] what acts on the files that it names, exactly as a whole, and nothing whose name reads as a sentence", () => {
+    for (const line of ["rm a b c", "rm a.txt", "mv a b", "chmod +x a", "kill 12"]) {
+      const what = scope(line)?.what;
+      assert.deepEqual(what?.kind === "commands" && what.commands[0]?.words, line.split(" "), line);
+    }
+    for (const line of ["'./a` and nothing else, exactly `ls' x", "'git log` once; `x' y"]) assert.equal(scope(line), undefined, line);
+  });
+  test("[PO13] taking back a patch is a deletion, unless it only shows", () => {
+    const taking = [
+      "git diff HEAD~3 | git apply -R",
+      "git apply --reverse p",
+      "patch -R -p0 < p",
+      "patch -p1 -E < p",
+      "patch --remove-empty-files -i p",
+    ];
+    for (const line of taking) assert.equal(deletionOf(line), "many", line);
+    for (const line of ["git apply p", "git apply -R --check p", "patch -p1 < p", "patch -R --dry-run -p1 < p"])
+      assert.equal(deletionOf(line), "few", line);
   });
   test("the choice says that the line is allowed whatever it finds then", () => {
     assert.equal(

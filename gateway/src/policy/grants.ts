@@ -7,6 +7,7 @@ import type { ApprovalRule, SandboxProfile } from "../../../protocol/gen/types.t
 import type { GrantedCommand, GrantedWhat, GrantScope, Offer } from "../ports/grants.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { isForeign, type Taint } from "../ports/taint.ts";
+import { nameOf } from "./deleters.ts";
 import { deletesMany, deletionOf } from "./deletions.ts";
 import { askedHosts, HOSTS, isOutside, SANDBOX } from "./hosts.ts";
 import { classOf, TRANSFER } from "./call-class.ts";
@@ -139,14 +140,21 @@ function namesAll(commands: readonly SimpleCommand[], line: string): boolean {
     return isPiped ? isPlain(words) : !deletesMany(words);
   });
 }
+/** Act on whatever files or processes their arguments name, so another argument is another act (rule PO13). */
+const ACTS_ON_ARGUMENTS: ReadonlySet<string> = new Set(
+  "rm grm srm rmdir unlink shred truncate wipe rimraf del trash trash-put mv gmv dd chmod chown chgrp kill pkill killall".split(" "),
+);
+/** A name with other characters could read as a part of the sentence that says what is allowed. */
+const PROGRAM = /^[\w./+@-]+$/;
 /** The scope of one command. Undefined: it may be allowed once only. */
 export function commandOf(words: readonly string[], sandbox: SandboxProfile): GrantedCommand | undefined {
   const [program = ""] = words;
-  if (MOVES.has(program)) return undefined;
+  if (MOVES.has(program) || !PROGRAM.test(program)) return undefined;
   const possible = sandbox === "off" ? unconfinedGrant(words) : "any";
   if (possible === undefined) return undefined;
   // Inside a sandbox, too: the same program may delete something else next time (rule PO13).
-  if (possible === "exact" || deletesMany(words) || (sandbox === "workspace+net" && sends(words))) return { program, words };
+  if (possible === "exact" || ACTS_ON_ARGUMENTS.has(nameOf(program)) || deletesMany(words) || (sandbox === "workspace+net" && sends(words)))
+    return { program, words };
   const subcommand = subcommandOf(words);
   return { program, ...(subcommand === undefined ? {} : { subcommand }) };
 }

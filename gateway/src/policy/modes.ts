@@ -67,7 +67,7 @@ export function modeVerdict(mode: PolicyMode, call: PolicyCall, { isOwners, ownP
       if (mode === "auto" && isOrdinaryInside(call.args["path"])) return ALLOW;
       return ask(fileText(call));
     case "exec":
-      return mode === "auto" ? running(call) : ask(executionWhy(call, `It runs a program on ${placeOf(call)}.`));
+      return mode === "auto" ? running(call) : ask(executionWhy(call, uncontainedWhy(call) ?? `It runs a program on ${placeOf(call)}.`));
     case "egress":
       if (mode === "auto" && isOwners && isToOwner(call, ownPlaces)) return ALLOW;
       return ask(egressText(call));

@@ -14,7 +14,7 @@ import { VectorStore } from "./vector-store.ts";
 import { WordStore } from "./word-store.ts";
 
 /** When this number changes, all tables are dropped and rebuilt. */
-const SCHEMA = 8;
+const SCHEMA = 9;
 /** Rows that one transaction removes. */
 const REMOVE_STEP = 500;
 /** `docs` of undefined: the memory is not found any more. */

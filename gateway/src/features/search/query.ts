@@ -7,10 +7,11 @@
 import type { Result } from "../../ports/result.ts";
 import type { SearchMatch } from "../../ports/search.ts";
 import { bareWord, isStopWord } from "./stop-words.ts";
+import { wordNumbers } from "./stems.ts";
 import { hasWord, segment } from "./text.ts";
 
-/** Words and phrases of one query. */
-export const MAX_TERMS = 64;
+/** Words of one query, those of its phrases and the characters of scripts without spaces included: a long phrase takes long where a text repeats its words. */
+export const MAX_WORDS = 64;
 const bad = (message: string): Result<never> => ({ ok: false, error: { reason: "search.bad_query", message } });
 const NOTHING = "The query has no word. Name at least one word.";
 
@@ -49,7 +50,7 @@ export const usesMeaning = ({ exact, words }: SearchMatch): boolean => exact ===
 /** What the index is asked, or the error. */
 export function parseQuery(query: string): Result<SearchMatch> {
   const alternatives: Alternative[] = [{ any: [], required: [], excluded: [] }];
-  let terms = 0;
+  let words = 0;
   for (const token of tokens(query.toWellFormed())) {
     if (token.kind === "or") {
       alternatives.push({ any: [], required: [], excluded: [] });
@@ -58,7 +59,8 @@ export function parseQuery(query: string): Result<SearchMatch> {
     const { term } = token;
     // A word without a letter or digit is never indexed.
     if (!hasWord(term.text)) continue;
-    if (++terms > MAX_TERMS) return bad(`A query can have at most ${MAX_TERMS} words. Name fewer.`);
+    words += Math.max(1, wordNumbers(segment(term.text)).length);
+    if (words > MAX_WORDS) return bad(`A query can have at most ${MAX_WORDS} words. Name fewer.`);
     const last = alternatives.at(-1);
     if (term.use === "any") last?.any.push(term);
     else last?.[term.use].push(quoted(term.text, term.prefix));

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { database } from "../../../test/features/search/recall-measure.ts";
 import type { SearchMatch } from "../../ports/search.ts";
 import { IndexStore } from "./index-store.ts";
-import { MAX_TERMS, parseQuery } from "./query.ts";
+import { MAX_WORDS, parseQuery } from "./query.ts";
 
 /** `words | exact | without`, or the error. */
 const match = (query: string): string => {
@@ -52,8 +52,11 @@ describe("[SE1] the query language", () => {
   test("a query without a word is search.bad_query", () => {
     for (const query of ["", "   ", "!!!", '""', "OR", "AND", "-pie", "apple OR -pie", "*", "-", "+", "\u{1f600}"])
       assert.equal(match(query), "! search.bad_query", query);
-    assert.notEqual(match(Array.from({ length: MAX_TERMS }, (_, i) => `w${i}`).join(" ")), "! search.bad_query");
-    assert.equal(match(Array.from({ length: MAX_TERMS + 1 }, (_, i) => `w${i}`).join(" ")), "! search.bad_query");
+    assert.notEqual(match(Array.from({ length: MAX_WORDS }, (_, i) => `w${i}`).join(" ")), "! search.bad_query");
+    assert.equal(match(Array.from({ length: MAX_WORDS + 1 }, (_, i) => `w${i}`).join(" ")), "! search.bad_query");
+    for (const long of ["的".repeat(MAX_WORDS + 1), `"${"的".repeat(MAX_WORDS + 1)}"`, `"${"a ".repeat(MAX_WORDS + 1)}"`])
+      assert.equal(match(long), "! search.bad_query", "each word of a phrase counts");
+    assert.notEqual(match("的".repeat(MAX_WORDS)), "! search.bad_query");
   });
   test("in scripts without spaces each character is a word, and a run of characters is a phrase", () => {
     assert.equal(match("東京"), '"\u200b東\u200b\u200b京\u200b" |  | ');

@@ -131,12 +131,14 @@ export function snippetOf(marked: string, scrub: (text: string) => string, maxCh
   return `${from > 0 ? "…" : ""}${line}${to < clean.length ? "…" : ""}`;
 }
 function beginOf(text: string, ranges: readonly Range[], maxChars: number): number {
-  let best = 0;
-  let most = 0;
+  let [best, most] = [0, 0];
+  // The ranges are in order, so the first and the last one inside only move on.
+  let [first, behind] = [0, 0];
   for (const { begin } of ranges) {
     const from = Math.max(0, begin - LEAD_CHARS);
-    const inside = ranges.filter((range) => range.begin >= from && range.end <= from + maxChars).length;
-    if (inside > most) [best, most] = [from, inside];
+    while ((ranges[first]?.begin ?? from) < from) first++;
+    while ((ranges[behind]?.end ?? Number.POSITIVE_INFINITY) <= from + maxChars) behind++;
+    if (behind - first > most) [best, most] = [from, behind - first];
   }
   // Not in the middle of a word.
   if (best === 0) return 0;
