@@ -151,14 +151,14 @@ export class IndexStore {
   /** Replaces all texts of a source. For sources that fit one transaction. */
   replace(sourceId: number, docs: readonly Doc[], change: SourceChange): void {
     this.#transaction(() => {
-      this.#texts.removeAll(sourceId);
+      if (this.#texts.has(sourceId)) this.#texts.erasing(() => this.#texts.removeAll(sourceId));
       this.#texts.insert(sourceId, docs);
       this.sources.change(sourceId, change);
     });
   }
   /** Removes one step of a source's texts with a position below `below`. True when none remain. */
   removeBelow(sourceId: number, below: number): boolean {
-    return this.#transaction(() => this.#texts.remove(sourceId, below, REMOVE_STEP) < REMOVE_STEP);
+    return this.#transaction(() => this.#texts.erasing(() => this.#texts.remove(sourceId, below, REMOVE_STEP)) < REMOVE_STEP);
   }
   /** Removes one step of a deleted source. True when nothing of any remains. */
   removeGone(): boolean {

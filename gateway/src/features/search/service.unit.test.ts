@@ -195,7 +195,8 @@ describe("[SE8] what is brought up to date", () => {
     for (let count = 0; count < 40; count++) files.set(`notes${count}.md`, { text: `a zebra and quokka${count}x` });
     await search({});
     assert.match(words(), /quokka/);
-    for (let count = 0; count < 40; count++) files.delete(`notes${count}.md`);
+    for (let count = 0; count < 20; count++) files.set(`notes${count}.md`, { text: "another animal" });
+    for (let count = 20; count < 40; count++) files.delete(`notes${count}.md`);
     await search({});
     assert.doesNotMatch(words(), /quokka|zebra/);
   });

@@ -70,6 +70,9 @@ export class TextStore {
     sql.exec("INSERT INTO places(rowid, text, day) SELECT id, text, day FROM docs WHERE source = ? AND ord >= ?", sourceId, from);
     this.#vectors.added(sourceId, from);
   }
+  has(sourceId: number): boolean {
+    return this.#storage.sql.exec("SELECT 1 FROM docs WHERE source = ? LIMIT 1", sourceId).toArray().length > 0;
+  }
   /** Removes up to `most` texts of a source with a position below `below`. Returns their number. */
   remove(sourceId: number, below: number, most: number): number {
     const { sql } = this.#storage;
