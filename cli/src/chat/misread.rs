@@ -68,7 +68,7 @@ pub fn problem(text: &str, asked: &[ApprovalEntry]) -> Option<String> {
         ("s" | "session", [_, ..]) if second.is_none() && !takes(asked, ApprovalAnswerKind::AllowSession) => {
             "This question offers no answer for the whole conversation.".to_owned()
         }
-        ("a" | "always" | "all" | "ok" | "okay" | "sure" | "nope", [_, ..]) if second.is_none() => {
+        ("a" | "always" | "all" | "ok" | "okay", [_, ..]) if second.is_none() => {
             format!("`{verb}` is no answer.")
         }
         ("y" | "yes" | "n" | "no" | "s", [_, ..]) => {
@@ -210,8 +210,16 @@ pub mod tests {
                 "{problem}"
             );
         }
+        for line in ["a", "always", "OK", "all"] {
+            let problem = problem(line, &all).unwrap_or_else(|| panic!("{line} is sent"));
+            assert!(
+                problem.contains("is no answer. Answer K7Q2A with y, s or n"),
+                "{problem}"
+            );
+        }
         for line in [
             "why?",
+            "ok, but in the other folder",
             "note this",
             "allowed paths are /srv",
             "nope",
