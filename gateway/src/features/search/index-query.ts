@@ -77,7 +77,9 @@ export class IndexQuery {
   #order(request: Find): { readonly order: readonly Scored[]; readonly others?: (limit: number) => readonly Scored[] } {
     const { match } = request;
     const searched = new SearchedSources(this.#storage, request);
-    const matches = match.words.length > 0 ? this.#words.find(match.words) : undefined;
+    // Beside what must be exact, one word ranks nothing.
+    const least = match.exact === undefined ? 1 : 2;
+    const matches = match.words.length >= least ? this.#words.find(match.words) : undefined;
     const excluded = this.#excluded(match);
     const best = (limit: number): readonly Scored[] =>
       match.exact !== undefined || matches === undefined ? this.#exact(request, limit) : taken(matches, searched, excluded, limit);
