@@ -105,7 +105,7 @@ describe("[PO1] [X11] a client's call", () => {
     await set("toolApproval.mode", "ask");
     const { reason, message } = await admin.refused("tool.invoke", { tool: "lap__Bash", args: { command: "git status" } });
     expect(reason).toBe("policy.denied");
-    expect(message).toMatch(/needs your approval\. It runs a program on lap\..*toolApproval\.rules/);
+    expect(message).toMatch(/needs your approval\. It runs a program on lap, which has no sandbox\..*toolApproval\.rules/);
     await set("toolApproval.rules", [
       { id: "status", tool: "*__Bash", decision: "allow", when: [{ path: "command", op: "equals", value: ["git", "status"] }] },
     ]);
