@@ -130,8 +130,12 @@ describe("[GR3] [PO13] what a command that may delete many files is granted as",
     };
     const folders = [undefined, "/home/me/a", "/home/me/b"];
     for (const one of folders) for (const other of folders) assert.equal(covers(at(one), at(other)), one === other, `${one} ${other}`);
-    assert.equal(offerOf(asked("rm -rf t"), context)?.always, undefined);
-    assert.ok(offerOf(asked("rm a"), context)?.always);
+    for (const command of ["rm -rf t", "rm a", "/bin/rm -f a", "rmdir a", "unlink a"]) {
+      const offer = offerOf(asked(command), context);
+      assert.ok(offer, command);
+      assert.equal(offer.always, undefined, command);
+    }
+    assert.ok(offerOf(asked("ping db"), context)?.always);
   });
   test("[PO13] what acts on the files that it names, exactly as a whole, and nothing whose name reads as a sentence", () => {
     for (const line of ["rm a b c", "rm a.txt", "mv a b", "chmod +x a", "kill 12"]) {

@@ -144,6 +144,7 @@ function namesAll(commands: readonly SimpleCommand[], line: string): boolean {
 const ACTS_ON_ARGUMENTS: ReadonlySet<string> = new Set(
   "rm grm srm rmdir unlink shred truncate wipe rimraf del trash trash-put mv gmv dd chmod chown chgrp kill pkill killall".split(" "),
 );
+const actsOnArguments = ([program = ""]: readonly string[]): boolean => ACTS_ON_ARGUMENTS.has(nameOf(program));
 /** A name with other characters could read as a part of the sentence that says what is allowed. */
 const PROGRAM = /^[\w./+@-]+$/;
 /** The scope of one command. Undefined: it may be allowed once only. */
@@ -153,7 +154,7 @@ export function commandOf(words: readonly string[], sandbox: SandboxProfile): Gr
   const possible = sandbox === "off" ? unconfinedGrant(words) : "any";
   if (possible === undefined) return undefined;
   // Inside a sandbox, too: the same program may delete something else next time (rule PO13).
-  if (possible === "exact" || ACTS_ON_ARGUMENTS.has(nameOf(program)) || deletesMany(words) || (sandbox === "workspace+net" && sends(words)))
+  if (possible === "exact" || actsOnArguments(words) || deletesMany(words) || (sandbox === "workspace+net" && sends(words)))
     return { program, words };
   const subcommand = subcommandOf(words);
   return { program, ...(subcommand === undefined ? {} : { subcommand }) };
@@ -197,6 +198,8 @@ const DESTINATIONS: Readonly<Record<string, readonly string[]>> = {
   gsv__SessionSend: ["sessionKey"],
   [TRANSFER]: ["source", "destination"],
 };
+/** `NODE:report.pdf` is another file when the machine works in another folder: no grant is bound to the folders of both ends. */
+const FIXED_PLACE = /^(?:gsv:|[^:]*:[/~])/;
 function destinationOf({ target, tool, args }: PolicyCall): GrantedWhat | undefined {
   if (target.kind !== "native" || !Object.hasOwn(DESTINATIONS, tool)) return undefined;
   // The owner allowed a copy, not a replacement.
@@ -206,6 +209,7 @@ function destinationOf({ target, tool, args }: PolicyCall): GrantedWhat | undefi
     const value = Object.hasOwn(args, name) ? args[name] : undefined;
     if (value === undefined) continue;
     if (typeof value !== "string" || value === "") return undefined;
+    if (tool === TRANSFER && !FIXED_PLACE.test(value)) return undefined;
     to.push([name, value]);
   }
   return to.length === 0 ? undefined : { kind: "destination", to };
@@ -223,8 +227,9 @@ function conditionsFor(args: PolicyCall["args"], what: GrantedWhat): ApprovalRul
     case "commands": {
       const read = readShell(String(args[COMMAND]));
       const [only, ...more] = read.kind === "plain" ? read.commands : [];
-      // A rule names no sandbox, so what only a sandbox makes harmless is no rule.
-      if (only === undefined || more.length > 0 || unconfinedGrant(only.words) === undefined) return undefined;
+      // A rule names no sandbox, so what only a sandbox makes harmless is no rule. Nor is what acts on other files in each workspace.
+      if (only === undefined || more.length > 0 || unconfinedGrant(only.words) === undefined || actsOnArguments(only.words))
+        return undefined;
       const folder = args["workdir"] === undefined ? [] : [{ path: "workdir", op: "equals" as const, value: args["workdir"] }];
       const outside = isOutside(args) ? [{ path: SANDBOX, op: "equals" as const, value: args[SANDBOX] }] : [];
       return [{ path: COMMAND, op: "equals", value: [...only.words] }, ...folder, ...outside];

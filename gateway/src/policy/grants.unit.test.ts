@@ -342,8 +342,9 @@ describe("[GR3] what a command can be granted as", () => {
       commands: [{ program: "rm", words: ["rm", "-f", "push"] }],
     });
     assert.equal(scopeOf(out("python x.py"), at("workspace")), undefined);
-    assert.deepEqual(offerOf(out("rm -f push"), at("workspace"))?.always?.when, [
-      { path: "command", op: "equals", value: ["rm", "-f", "push"] },
+    assert.equal(offerOf(out("rm -f push"), at("workspace"))?.always, undefined);
+    assert.deepEqual(offerOf(out("ping db"), at("workspace"))?.always?.when, [
+      { path: "command", op: "equals", value: ["ping", "db"] },
       { path: "sandbox", op: "equals", value: "off" },
     ]);
     const inside = scopeOf(bash("rm -f push"), at("workspace"));
@@ -488,6 +489,20 @@ describe("[GR3] what a command can be granted as", () => {
     assert.equal(scopeOf(native("toString", { to: "x" }), at()), undefined);
     assert.equal(scopeOf({ ...write("a.ts", "Read"), policyClass: "read_private" }, at()), undefined);
     assert.equal(scopeOf({ ...native("gsv__SaveFile", { path: "a.ts" }), policyClass: "write_files" }, at()), undefined);
+    const copy = (source: string, destination: string) => scopeOf(native("gsv__Transfer", { source, destination }), at())?.what.kind;
+    for (const [source, destination] of [
+      ["lap:/srv/a", "gsv:b"],
+      ["gsv:b", "lap:~/a"],
+    ] as const)
+      assert.equal(copy(source, destination), "destination");
+    // Another file when the machine works in another folder.
+    for (const [source, destination] of [
+      ["lap:a", "gsv:b"],
+      ["gsv:b", "lap:x/../a"],
+      ["lap:/srv/a", "pi:b"],
+      ["lap:b:/a", "gsv:b"],
+    ] as const)
+      assert.equal(copy(source, destination), undefined, `${source} ${destination}`);
     const message = native("gsv__Message", { to: "x" });
     assert.equal(scopeOf({ ...message, target: { kind: "node", nodeId: "lap" } }, at()), undefined);
   });
@@ -723,14 +738,14 @@ describe("decide", () => {
       const decision = decided(call, [], config, context);
       return decision.verdict === "ask" ? decision.offer : "no question";
     };
-    assert.deepEqual(offer(bash("rm -f push")), {
+    assert.deepEqual(offer(bash("ping -c 1 db")), {
       scope: {
         agentId: "main",
         tool: "Bash",
         nodeId: "lap",
-        what: { kind: "commands", sandbox: "off", folder: "", commands: [{ program: "rm", words: ["rm", "-f", "push"] }] },
+        what: { kind: "commands", sandbox: "off", folder: "", commands: [{ program: "ping", words: ["ping", "-c", "1", "db"] }] },
       },
-      always: { tool: "lap__Bash", decision: "allow", when: [{ path: "command", op: "equals", value: ["rm", "-f", "push"] }] },
+      always: { tool: "lap__Bash", decision: "allow", when: [{ path: "command", op: "equals", value: ["ping", "-c", "1", "db"] }] },
     });
     assert.equal(offer(bash("rm -f push"), { rules: [{ id: "r", tool: "*", decision: "ask" }] }), undefined);
     assert.equal(offer(bash("rm -f push $X")), undefined);
@@ -739,7 +754,7 @@ describe("decide", () => {
     assert.ok(confined && !("always" in (confined as object)), "a rule names no sandbox");
   });
   test("[GR4] the offered rule allows the call, and no other", () => {
-    for (const call of [bash("rm -f push -f"), write("/srv/a/b/c"), native("gsv__Message", { to: "discord/me", text: "x" })]) {
+    for (const call of [bash("ping db"), write("/srv/a/b/c"), native("gsv__Message", { to: "discord/me", text: "x" })]) {
       const decision = decided(call, []);
       assert.ok(decision.verdict === "ask" && decision.offer?.always, JSON.stringify(decision));
       const rules = [{ id: "a", ...decision.offer.always }];
@@ -758,12 +773,12 @@ describe("decide", () => {
 });
 
 test("[GR1] the text of an answer names the rule that it makes, or the scope of its grant", () => {
-  const offer = offerOf(bash("rm -f push"), at());
+  const offer = offerOf(bash("ping db"), at());
   assert.ok(offer);
   const shown = (text: string): string => `<${text}>`;
   assert.equal(
     choiceText("always", offer.scope, offer.always, shown),
-    "a rule that allows `<lap__Bash>` where <command is `rm -f push`>, in the folder of the workspace, in the sandbox of the machine, or without one where it has none, for every agent and in each of your own conversations, in each mode, until you remove it; `gsv approval grants` lists it",
+    "a rule that allows `<lap__Bash>` where <command is `ping db`>, in the folder of the workspace, in the sandbox of the machine, or without one where it has none, for every agent and in each of your own conversations, in each mode, until you remove it; `gsv approval grants` lists it",
   );
   for (const choice of ["session", "1h", "8h", "30d"] as const)
     assert.equal(choiceText(choice, offer.scope, offer.always, shown), scopeText(offer.scope, shown));
@@ -822,7 +837,7 @@ test("[GR1] the text of a scope names everything that limits it", () => {
   assert.equal(text(write("src/a.ts")), "Write of files in the folder src of lap and below, by the agent main");
   assert.equal(text(native("gsv__Message", { to: "x" })), "gsv__Message with to = x and any text and files, by the agent main");
   assert.equal(
-    text(native("gsv__Transfer", { source: "laptop:a", destination: "gsv:b" })),
-    "gsv__Transfer with source = laptop:a, destination = gsv:b, by the agent main",
+    text(native("gsv__Transfer", { source: "laptop:/srv/a", destination: "gsv:b" })),
+    "gsv__Transfer with source = laptop:/srv/a, destination = gsv:b, by the agent main",
   );
 });
