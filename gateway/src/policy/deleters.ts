@@ -2,6 +2,7 @@
  * How many files a command names for deletion (rule PO13). PURE. By its own name and options only; deletions.ts looks for the commands.
  */
 
+import { remembered } from "./remembered.ts";
 import { asGit, GIT_PROGRAM, withoutG } from "./wrappers.ts";
 
 /** Files that a command may delete without a question. */
@@ -10,10 +11,11 @@ export const MAX_DELETED = 50;
 export type Commands = readonly (readonly string[])[];
 
 /** `rimraf@5` is `rimraf`, and `gtimeout` is `timeout`. */
-export function nameOf(program = ""): string {
+export const nameOf = (program = ""): string => nameIn(program);
+const nameIn = remembered((program) => {
   const name = withoutG(program.slice(program.lastIndexOf("/") + 1).toLowerCase());
   return name.includes("@") ? name.replace(/(?<=[a-z])@.*$/, "") : name;
-}
+});
 
 /** Which paths in a temporary folder do not count as deletions: all, those directly in it, or none. */
 export type TemporaryTrust = "all" | "direct" | "none";

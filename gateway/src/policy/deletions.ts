@@ -104,8 +104,8 @@ export function deletesMany(words: readonly string[]): boolean {
 }
 
 /** Files that each part of a command names for deletion. */
-function partsOf([program = "", ...rest]: readonly string[], scope: Scope, isRead: boolean): readonly (number | "many")[] {
-  const words = [...asGit(program), ...rest];
+function partsOf(command: readonly string[], scope: Scope, isRead: boolean): readonly (number | "many")[] {
+  const words = [...asGit(command[0] ?? ""), ...command.slice(1)];
   const name = nameOf(words[0]);
   const count = (from: readonly string[]): number | "many" => countOf(from, scope.trust);
   const runs = runsAnother(words) || MORE_RUNNERS.has(name);

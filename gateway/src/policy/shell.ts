@@ -57,7 +57,7 @@ const BUILTINS: ReadonlySet<string> = new Set(
     "ulimit umask wait"
   ).split(" "),
 );
-const PLAIN = /[A-Za-z0-9_./,:+@%=-]/;
+const PLAIN = /[A-Za-z0-9_./,:+@%=-]+/y;
 const WHY: Readonly<Record<string, Complexity>> = {
   $: "expansion",
   "`": "expansion",
@@ -241,11 +241,13 @@ class Reader {
         word += quoted.text;
         continue;
       }
-      if (!PLAIN.test(char)) return new Complex(WHY[char] ?? hiddenIn(char.charCodeAt(0)) ?? "character");
+      PLAIN.lastIndex = this.#at;
+      const [plain] = PLAIN.exec(this.#text) ?? [];
+      if (plain === undefined) return new Complex(WHY[char] ?? hiddenIn(char.charCodeAt(0)) ?? "character");
       // zsh reads `=name` as the path of a program.
       if (char === "=" && this.#at === start) return new Complex("expansion");
-      word += char;
-      this.#at += 1;
+      word += plain;
+      this.#at += plain.length;
     }
     if (isFirst) {
       const problem = nameProblem(word);

@@ -1,5 +1,7 @@
 /** Commands that run a command which is written in their arguments or their input, so that their own name says little. PURE. */
 
+import { remembered } from "./remembered.ts";
+
 const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
 
 /** GNU programs by their names on other systems, beside those that stand in a list by that name. */
@@ -145,12 +147,20 @@ interface Names {
   readonly name: string;
   /** In the list of programs with such arguments. */
   readonly known: string | undefined;
+  /** Runs another program whatever its arguments are. */
+  readonly always: boolean;
+  /** Of an argument with which it runs another one. */
+  readonly inline: RegExp | undefined;
 }
-function namesOf(program: string): Names {
+const namesOf = remembered((program): Names => {
   const base = withoutG(program.slice(program.lastIndexOf("/") + 1).toLowerCase());
   const name = /[0-9.]$/.test(base) ? base.replace(/-?[0-9.]+$/, "") : base;
-  return { base, name, known: Object.hasOwn(ALSO, base) ? ALSO[base] : Object.hasOwn(ALSO, name) ? ALSO[name] : name };
-}
+  const known = Object.hasOwn(ALSO, base) ? ALSO[base] : Object.hasOwn(ALSO, name) ? ALSO[name] : name;
+  const inline = known !== undefined && Object.hasOwn(INLINE, known) ? INLINE[known] : undefined;
+  // `/proc/self/exe` is the shell itself, and any process has such a name for its program.
+  const isOfSystem = program.startsWith("/proc/") || program.startsWith("/dev/") || /^ld-(?:linux|musl)/.test(base);
+  return { base, name, known, always: isOfSystem || ALWAYS.has(base) || ALWAYS.has(name) || RUNNERS.has(name), inline };
+});
 /** Of the programs above: often have texts as arguments that are no commands, as a message or a script has. */
 export const TAKES_TEXTS: ReadonlySet<string> = words(
   "git hg svn sed awk find python pypy perl ruby node bun deno php lua make npm yarn pnpm cargo go rg curl ffmpeg gcc clang",
@@ -164,18 +174,18 @@ export function takesTexts(program: string): boolean {
 export const GIT_PROGRAM = /(?:^|\/)git-([a-z][\w-]*)$/i;
 /** Such a program as git and its subcommand, any other word as it is. */
 export function asGit(word: string): readonly string[] {
+  if (!word.includes("-")) return [word];
   const subcommand = GIT_PROGRAM.exec(word)?.[1];
   return subcommand === undefined ? [word] : ["git", subcommand.toLowerCase()];
 }
 /** Whether a command runs another one that is written in its arguments, or may. */
-export function runsAnother([given = "", ...rest]: readonly string[]): boolean {
-  const [program = "", ...args] = [...asGit(given), ...rest];
-  // `/proc/self/exe` is the shell itself, and any process has such a name for its program.
-  if (program.startsWith("/proc/") || program.startsWith("/dev/")) return true;
-  const { base, name, known } = namesOf(program);
-  if (ALWAYS.has(base) || ALWAYS.has(name) || RUNNERS.has(name) || base.startsWith("ld-linux") || base.startsWith("ld-musl")) return true;
-  const inline = known !== undefined && Object.hasOwn(INLINE, known) ? INLINE[known] : undefined;
-  if (COMPUTES.has(base) && args.some((arg) => COMPUTED.test(arg))) return true;
+export function runsAnother(command: readonly string[]): boolean {
+  const [program = "", ...subcommand] = asGit(command[0] ?? "");
+  const { base, known, always, inline } = namesOf(program);
+  const isComputing = COMPUTES.has(base);
+  if (always || (inline === undefined && !isComputing)) return always;
+  const args = [...subcommand, ...command.slice(1)];
+  if (isComputing && args.some((arg) => COMPUTED.test(arg))) return true;
   // Elsewhere in git `-u` is harmless.
   if (known === "git" && args.includes("clone") && args.some((arg) => arg.startsWith("-u"))) return true;
   return inline !== undefined && (args.length === 0 ? isInterpreter(known) : args.some((arg) => inline.test(arg)));
