@@ -338,6 +338,21 @@ fn su2_a_provider_without_a_key_and_a_misspelt_one_change_nothing() {
 }
 
 #[test]
+fn su2_an_address_that_was_set_for_another_provider_is_said_to_be_unused_before_the_test() {
+    let mut early = model("demo", "demo");
+    early["baseUrl"] = json!("http://127.0.0.1:1/v1");
+    let run = played(&["setup", "--provider", "openai", "--yes"], |connection| {
+        present(connection, &early);
+        serve(connection, "models.list", &json!({}), &providers());
+        present(connection, &early);
+        serve(connection, "models.list", &json!({"provider": "openai"}), &models());
+    });
+    let said = run.failed(2).stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = r#"`model.baseUrl` was set for demo and is not used for openai. To use it: `gsv config set providers.openai '{"baseUrl":"http://127.0.0.1:1/v1","wire":"openai-completions"}'`, then run this command again."#;
+    assert!(said.contains(expected), "{said}");
+}
+
+#[test]
 fn su2_a_model_is_used_after_a_call_that_it_answered() {
     let found = model("anthropic", "claude-sonnet-5");
     let run = played(&["model", "use", "anthropic"], |connection| {

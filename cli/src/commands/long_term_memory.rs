@@ -113,21 +113,34 @@ pub async fn add(context: &Context, args: args::MemoryAdd) -> Outcome {
 }
 
 pub async fn forget(context: &Context, args: args::MemoryForget) -> Outcome {
-    let count = args.ids.len();
+    let mut ids = args.ids;
+    ids.sort();
+    ids.dedup();
+    let asked = ids.len() as u64;
     if !args.yes {
-        let question = format!("Remove {} for good?", memories(count as u64));
+        let question = format!("Remove {} for good?", memories(asked));
         ask::confirm(context.out, &question, "forget", "Nothing was removed.")?;
     }
+    let agent = flag(args.of.agent.as_ref());
     let params = MemoryForgetParams {
-        ids: args.ids,
+        ids,
         agent_id: args.of.agent,
     };
     context
-        .change::<MemoryForget>(params, |gone| match gone.forgotten {
-            0 => "There was no such memory any more".to_owned(),
-            some => format!("Removed {} for good", memories(some)),
-        })
+        .change::<MemoryForget>(params, |gone| forgotten_text(gone.forgotten, asked, &agent))
         .await
+}
+fn forgotten_text(forgotten: u64, asked: u64, agent: &str) -> String {
+    let others = match asked.saturating_sub(forgotten) {
+        0 => return format!("Removed {} for good", memories(forgotten)),
+        1 => "1 id names no memory, or none any more".to_owned(),
+        many => format!("{} ids name no memory, or none any more", grouped(many)),
+    };
+    let removed = match forgotten {
+        0 => "Nothing was removed".to_owned(),
+        some => format!("Removed {} for good", memories(some)),
+    };
+    format!("{removed}: {others}. `gsv memory list{agent}` shows those that there are")
 }
 
 pub async fn export(context: &Context, args: args::MemoryExport) -> Outcome {
@@ -273,6 +286,19 @@ fn shown(memory: &Memory) -> Vec<String> {
 mod tests {
     use super::*;
     use gsv_protocol::types::MemoryAuthor;
+
+    #[test]
+    fn lm10_ids_that_name_no_memory_are_told() {
+        assert_eq!(forgotten_text(2, 2, ""), "Removed 2 memories for good");
+        assert_eq!(
+            forgotten_text(1, 3, ""),
+            "Removed 1 memory for good: 2 ids name no memory, or none any more. `gsv memory list` shows those that there are"
+        );
+        assert_eq!(
+            forgotten_text(0, 1, " --agent x"),
+            "Nothing was removed: 1 id names no memory, or none any more. `gsv memory list --agent x` shows those that there are"
+        );
+    }
 
     #[test]
     fn lm10_a_memory_is_shown_with_its_label_and_without_control_characters() {

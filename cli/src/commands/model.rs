@@ -127,11 +127,35 @@ async fn settings(client: &Client) -> Outcome<Value> {
         .unwrap_or_default())
 }
 
-/// Whether the owner gave the address of this provider's server, which may need no key.
-pub async fn has_own_address(client: &Client, provider: &str) -> Outcome<bool> {
+/// What `model.baseUrl` means for a provider.
+pub enum Server {
+    /// It is not set.
+    Usual,
+    /// It is this provider's, which may need no key.
+    Own,
+    /// It is another provider's: no call of this one goes there. The warning says how it would.
+    OfAnother(String),
+}
+pub async fn server_of(client: &Client, provider: &str) -> Outcome<Server> {
     let setting = settings(client).await?;
-    let is_present = setting.get("provider").and_then(Value::as_str) == Some(provider);
-    Ok(is_present && setting.get("baseUrl").is_some_and(Value::is_string))
+    let text = |name: &str| setting.get(name).and_then(Value::as_str);
+    let Some(address) = text("baseUrl") else {
+        return Ok(Server::Usual);
+    };
+    let before = text("provider").unwrap_or(DEMO);
+    if before == provider {
+        return Ok(Server::Own);
+    }
+    let (before, provider) = (one_line(before, 100), one_line(provider, 100));
+    let own = server_setting(&one_line(address, 300), text("wire"));
+    Ok(Server::OfAnother(format!(
+        "`model.baseUrl` was set for {before} and is not used for {provider}. To use it: `gsv config set providers.{provider} {own}`, then run this command again."
+    )))
+}
+/// The value of a setting `providers.NAME`, quoted for a shell.
+fn server_setting(address: &str, wire: Option<&str>) -> String {
+    let server = json!({"baseUrl": address, "wire": wire.unwrap_or("openai-completions")});
+    paths::shell(Path::new(&server.to_string()))
 }
 
 /// Says which agents have a model of their own, which a choice does not change.
@@ -224,8 +248,7 @@ fn of_another_server(value: &mut Value, before: &str, next: &str) -> Option<Stri
             format!(" If it is the server of {next}: `gsv config set model.baseUrl {address}`")
         }
         Some(address) => {
-            let server = json!({"baseUrl": address, "wire": wire.as_deref().unwrap_or("openai-completions")});
-            let server = paths::shell(Path::new(&server.to_string()));
+            let server = server_setting(&address, wire.as_deref());
             format!(" To keep the address for {before}: `gsv config set providers.{before} {server}`")
         }
     };

@@ -11,7 +11,7 @@ use crate::ask;
 use crate::clean::one_line;
 use crate::client::Client;
 use crate::commands::context::Context;
-use crate::commands::model::{self, DEMO, USUAL};
+use crate::commands::model::{self, DEMO, Server, USUAL};
 use crate::exit::{Failure, Outcome};
 use crate::suggest::nearest;
 use crate::units::duration;
@@ -41,8 +41,13 @@ pub async fn choose(context: &Context, dialogue: &Dialogue, args: &Setup) -> Out
         );
         demo
     } else {
-        let is_ready = model::has_own_address(&client, &provider).await?
-            || providers.iter().any(|entry| entry.provider == provider && entry.ready);
+        let server = model::server_of(&client, &provider).await?;
+        // Before the test, which would fail without a word about it.
+        if let Server::OfAnother(warning) = &server {
+            dialogue.out.warn(warning);
+        }
+        let is_ready =
+            matches!(server, Server::Own) || providers.iter().any(|entry| entry.provider == provider && entry.ready);
         let setup = Choice {
             client: &client,
             dialogue,
