@@ -14,6 +14,25 @@ use common::play::{asked, played, played_in, refused, serve};
 use serde_json::json;
 
 #[test]
+fn r3_who_stops_a_run_is_told_what_is_taken_up_next() {
+    let stop = |waiting: Option<u32>| {
+        let mut result = json!({"ok": true, "wasRunning": true, "runId": "r", "pendingToolsCancelled": 1});
+        if let Some(count) = waiting {
+            result["waiting"] = json!(count);
+        }
+        let params = json!({"sessionKey": "agent:main:work"});
+        played(&["stop", "agent:main:work"], |connection| {
+            serve(connection, "chat.abort", &params, &result);
+        })
+        .ok()
+        .stderr
+    };
+    assert!(stop(Some(2)).contains("Stopped, with 1 tool call. 2 messages that waited are taken up now."));
+    assert!(stop(Some(1)).contains("1 message that waited is taken up now."));
+    assert!(!stop(None).contains("waited"));
+}
+
+#[test]
 fn ap16_a_conversation_that_waits_for_its_owner_is_listed_with_the_code() {
     let entry = json!({
         "code": "K7Q2A", "sessionKey": "agent:main:main", "agentId": "main", "runId": "r", "callId": "c", "tool": "limit", "limit": true,

@@ -1054,6 +1054,8 @@ export type ChatAbortResult = {
   runId?: RunId;
   /** 0 to 100000. */
   pendingToolsCancelled: number;
+  /** 0 to 100000. */
+  waiting?: number;
 };
 
 /** ChatEvent where `state` is `delta`. */

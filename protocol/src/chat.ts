@@ -91,9 +91,15 @@ method("chat.send", {
 });
 
 method("chat.abort", {
-  doc: "Stops the session's current run, or the named run. Running tool calls are cancelled.",
+  doc: "Stops the session's current run, or the named run. Running tool calls are cancelled. `waiting`: messages that are taken up next.",
   params: { sessionKey: SessionKey, runId: t.optional(RunId) },
-  result: { ok: t.bool(), wasRunning: t.bool(), runId: t.optional(RunId), pendingToolsCancelled: t.int(0, 100000) },
+  result: {
+    ok: t.bool(),
+    wasRunning: t.bool(),
+    runId: t.optional(RunId),
+    pendingToolsCancelled: t.int(0, 100000),
+    waiting: t.optional(t.int(0, 100000)),
+  },
   callers: ["client"],
   scope: "chat",
   audit: "none",

@@ -31,10 +31,17 @@ pub async fn stop(context: &Context, args: Stop) -> Outcome {
         run_id: None,
     };
     let stopped = context
-        .change::<ChatAbort>(params, |done| match (done.was_running, done.pending_tools_cancelled) {
-            (false, _) => NOTHING.to_owned(),
-            (true, 0) => "Stopped.".to_owned(),
-            (true, calls) => format!("Stopped, with {}.", counted(calls.into(), "tool call")),
+        .change::<ChatAbort>(params, |done| {
+            let stopped = match (done.was_running, done.pending_tools_cancelled) {
+                (false, _) => NOTHING.to_owned(),
+                (true, 0) => "Stopped.".to_owned(),
+                (true, calls) => format!("Stopped, with {}.", counted(calls.into(), "tool call")),
+            };
+            match done.waiting.filter(|_| done.was_running) {
+                None | Some(0) => stopped,
+                Some(1) => format!("{stopped} 1 message that waited is taken up now."),
+                Some(many) => format!("{stopped} {many} messages that waited are taken up now."),
+            }
         })
         .await;
     match stopped {

@@ -1608,6 +1608,9 @@ pub struct ChatAbortResult {
     pub run_id: Option<RunId>,
     /// 0 to 100000.
     pub pending_tools_cancelled: u32,
+    /// 0 to 100000.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<u32>,
 }
 
 /// Payload of the `chat` event.

@@ -43,7 +43,10 @@ export class CommandRunner {
         const { answer } = once({ type: "Abort" });
         if (answer?.type !== "aborted") return repeated(answer);
         if (!answer.wasRunning) return answered("Nothing is running.");
-        return answered(answer.cancelled > 0 ? `Stopped, with ${counted(answer.cancelled, "tool call")} cancelled.` : "Stopped.");
+        const calls = answer.cancelled > 0 ? `, with ${counted(answer.cancelled, "tool call")} cancelled` : "";
+        const { waiting = 0 } = answer;
+        const next = waiting === 0 ? "" : ` ${counted(waiting, "message")} that waited ${waiting === 1 ? "is" : "are"} taken up now.`;
+        return answered(`Stopped${calls}.${next}`);
       }
       case "resume":
         return this.#everything(input, "resume");

@@ -119,6 +119,7 @@ export class SessionService implements Omit<SessionPort, "erase"> {
         wasRunning: answer?.wasRunning ?? false,
         ...(answer?.runId === undefined ? {} : { runId: asRunId(answer.runId) }),
         pendingToolsCancelled: answer?.cancelled ?? 0,
+        ...(answer?.waiting === undefined ? {} : { waiting: answer.waiting }),
       }),
     );
   }

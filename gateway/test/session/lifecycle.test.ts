@@ -367,6 +367,20 @@ describe("reads and settings", () => {
     expect(request.signal.aborted).toBe(true);
     await idle(s.port);
   });
+  it("[P14] [R3] who stops a run is told how many messages are taken up next", async () => {
+    const stage = new Stage().open();
+    const s = newSession();
+    await s.send("a");
+    await stage.call(0);
+    await s.send("b");
+    await s.send("c");
+    expect(value(await s.send("s", "/stop"))).toMatchObject({ response: "Stopped. 2 messages that waited are taken up now." });
+    await stage.call(1);
+    expect(value(await s.port.abort(undefined))).toMatchObject({ wasRunning: true, waiting: 1 });
+    await stage.call(2);
+    expect(value(await s.port.abort(undefined))).not.toHaveProperty("waiting");
+    await idle(s.port);
+  });
   it("[C5] events after a number come once and complete, and a number that is too old is reported", async () => {
     const stage = new Stage().open();
     const s = newSession();

@@ -275,7 +275,14 @@ export type Answer =
       readonly interrupted?: string;
     }
   | { readonly type: "refused"; readonly error: GsvError }
-  | { readonly type: "aborted"; readonly wasRunning: boolean; readonly runId?: string; readonly cancelled: number }
+  /** `waiting`: messages that are taken up next. */
+  | {
+      readonly type: "aborted";
+      readonly wasRunning: boolean;
+      readonly runId?: string;
+      readonly cancelled: number;
+      readonly waiting?: number;
+    }
   /** The end of it comes later, under this id. */
   | { readonly type: "archiving"; readonly requestId: string; readonly waits: boolean }
   | { readonly type: "patched" }

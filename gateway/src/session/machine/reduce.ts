@@ -148,7 +148,8 @@ function abort(d: Draft, event: EventOf<"Abort">): void {
   if (isRunning(run) && (event.runId === undefined || event.runId === run.runId)) {
     take(d, "runStopped");
     const cancelled = endByAbort(d, run, "Stopped by the user.");
-    d.answer = { type: "aborted", wasRunning: true, runId: run.runId, cancelled };
+    const waiting = d.state.queue.count;
+    d.answer = { type: "aborted", wasRunning: true, runId: run.runId, cancelled, ...(waiting === 0 ? {} : { waiting }) };
     return;
   }
   if (run.phase === "archiving" && run.kind === "compact" && (event.runId === undefined || event.runId === run.resume?.runId)) {

@@ -11,7 +11,7 @@ describe("stopping", () => {
     b.reply("", [call(), call({ nodeId: "old", ledger: false })]);
     b.say("b");
     const { answer } = b.apply({ type: "Abort" });
-    assert.deepEqual(answer, { type: "aborted", wasRunning: true, runId: "run-a", cancelled: 2 });
+    assert.deepEqual(answer, { type: "aborted", wasRunning: true, runId: "run-a", cancelled: 2, waiting: 1 });
     assert.equal(b.resultOf(CALL).outcome, "cancelled");
     assert.deepEqual(
       b.state.outbox.filter((effect) => effect.type === "CancelTool").map((effect) => effect.type === "CancelTool" && effect.nodeId),
