@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 /// Relative to the home of the user.
 const SECRETS: &[&str] = &[
+    // GSV's usual folders, also when this installation has others ($GSV_HOME, $GSV_CONFIG_DIR).
+    ".gsv",
+    ".config/gsv",
     // Keys and passwords.
     ".ssh",
     ".gnupg",
@@ -44,6 +47,14 @@ const SECRETS: &[&str] = &[
     ".vault_pass.txt",
     ".config/keybase",
     ".local/share/keybase",
+    ".mylogin.cnf",
+    ".erlang.cookie",
+    ".ICEauthority",
+    ".putty",
+    ".step/secrets",
+    ".tsh/keys",
+    ".doppler",
+    ".infisical",
     // Clouds, hosts and registries.
     ".aws",
     ".azure",
@@ -116,6 +127,26 @@ const SECRETS: &[&str] = &[
     ".config/tea",
     ".config/nextcloud",
     ".config/Nextcloud",
+    ".composer/auth.json",
+    ".pip/pip.conf",
+    ".ivy2/.credentials",
+    ".sbt/.credentials",
+    ".hex/hex.config",
+    ".pub-cache/credentials.json",
+    ".config/dart/pub-credentials.json",
+    ".config/helm/registry/config.json",
+    ".saml2aws",
+    ".config/argocd/config",
+    ".argocd/config",
+    ".talos/config",
+    ".minikube/ca.key",
+    ".circleci/cli.yml",
+    ".gitlab-runner/config.toml",
+    ".snowflake/config.toml",
+    ".snowflake/connections.toml",
+    ".dbt/profiles.yml",
+    ".android/adbkey",
+    ".appstoreconnect/private_keys",
     // Browsers and mail.
     ".mozilla",
     ".config/mozilla",
@@ -176,6 +207,15 @@ const SECRETS: &[&str] = &[
     ".copilot",
     ".continue",
     ".windsurf",
+    ".factory/auth.json",
+    ".qwen/oauth_creds.json",
+    ".kiro",
+    ".local/share/amp/secrets.json",
+    ".config/io.datasette.llm/keys.json",
+    ".config/anthropic",
+    ".config/openai",
+    ".config/Code/User/globalStorage",
+    ".vscode-server/data",
     // What was typed into shells and clients.
     ".bash_history",
     ".zsh_history",
@@ -192,6 +232,9 @@ const SECRETS: &[&str] = &[
     ".mongodb/mongosh",
     ".viminfo",
     ".local/share/atuin",
+    ".ipython/profile_default/history.sqlite",
+    ".local/state/nvim/shada/main.shada",
+    ".Rhistory",
     // macOS.
     "Library/Keychains",
     "Library/Cookies",
@@ -208,7 +251,12 @@ const SECRETS: &[&str] = &[
 
 /// Settings that also hold credentials. Those that a folder of the owner has (dotfiles) are not hidden, because commands could not use the
 /// folder then.
-const SETTINGS: &[&str] = &[".muttrc", ".config/fish/fish_variables"];
+const SETTINGS: &[&str] = &[
+    ".muttrc",
+    ".config/fish/fish_variables",
+    ".bunfig.toml",
+    ".aider.conf.yml",
+];
 
 /// Of the system; only root can read them.
 const OF_SYSTEM: &[&str] = &[
@@ -256,6 +304,9 @@ pub(crate) fn overlap(one: &Path, other: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::look::Disk;
+    use crate::plan::{Plan, Request};
+    use crate::profile::Profile;
 
     #[test]
     fn sb3_folders_of_clients_with_stored_passwords_are_hidden() {
@@ -272,6 +323,115 @@ mod tests {
             ".dbshell",
         ] {
             assert!(hidden.contains(&Path::new("/home/u").join(name)), "{name}");
+        }
+    }
+
+    /// A file of each client, and what the plan must hide of it.
+    const STORED: &[(&str, &str)] = &[
+        (".gsv/gateway/token", ".gsv"),
+        (".config/gsv/config.toml", ".config/gsv"),
+        (".factory/auth.json", ""),
+        (".qwen/oauth_creds.json", ""),
+        (".kiro/settings/mcp.json", ".kiro"),
+        (".local/share/amp/secrets.json", ""),
+        (".config/io.datasette.llm/keys.json", ""),
+        (".config/anthropic/credentials", ".config/anthropic"),
+        (".config/openai/auth.json", ".config/openai"),
+        (".aider.conf.yml", ""),
+        (
+            ".config/Code/User/globalStorage/state.vscdb",
+            ".config/Code/User/globalStorage",
+        ),
+        (
+            ".vscode-server/data/User/globalStorage/state.vscdb",
+            ".vscode-server/data",
+        ),
+        (".composer/auth.json", ""),
+        (".pip/pip.conf", ""),
+        (".ivy2/.credentials", ""),
+        (".sbt/.credentials", ""),
+        (".hex/hex.config", ""),
+        (".pub-cache/credentials.json", ""),
+        (".config/dart/pub-credentials.json", ""),
+        (".bunfig.toml", ""),
+        (".config/helm/registry/config.json", ""),
+        (".tsh/keys/proxy/user", ".tsh/keys"),
+        (".step/secrets/root_ca_key", ".step/secrets"),
+        (".saml2aws", ""),
+        (".config/argocd/config", ""),
+        (".argocd/config", ""),
+        (".talos/config", ""),
+        (".minikube/ca.key", ""),
+        (".circleci/cli.yml", ""),
+        (".gitlab-runner/config.toml", ""),
+        (".doppler/.doppler.yaml", ".doppler"),
+        (".infisical/infisical-config.json", ".infisical"),
+        (".snowflake/config.toml", ""),
+        (".snowflake/connections.toml", ""),
+        (".dbt/profiles.yml", ""),
+        (".mylogin.cnf", ""),
+        (".android/adbkey", ""),
+        (".putty/key.ppk", ".putty"),
+        (
+            ".appstoreconnect/private_keys/AuthKey.p8",
+            ".appstoreconnect/private_keys",
+        ),
+        (".ICEauthority", ""),
+        (".erlang.cookie", ""),
+        (".ipython/profile_default/history.sqlite", ""),
+        (".local/state/nvim/shada/main.shada", ""),
+        (".Rhistory", ""),
+    ];
+    /// What builds, editors and shells read on a normal day, beside these.
+    const READ: &[&str] = &[
+        ".cargo/config.toml",
+        ".gitconfig",
+        ".config/git/config",
+        ".yarnrc",
+        ".condarc",
+        ".ivy2/cache/a.jar",
+        ".sbt/boot/sbt.boot.lock",
+        ".hex/cache.ets",
+        ".pub-cache/hosted/a",
+        ".android/debug.keystore",
+        ".config/Code/User/settings.json",
+        ".vscode-server/bin/server",
+        ".config/helm/repositories.yaml",
+        ".ipython/profile_default/startup/a.py",
+        ".local/state/nvim/swap/a",
+        ".tsh/config/config.yaml",
+        ".step/certs/root_ca.crt",
+    ];
+
+    #[test]
+    fn sb3_stored_credentials_are_hidden_and_the_files_beside_them_are_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
+        for file in STORED.iter().map(|(file, _)| file).chain(READ) {
+            std::fs::create_dir_all(home.join(file).parent().unwrap()).unwrap();
+            std::fs::write(home.join(file), "x").unwrap();
+        }
+        for folder in ["ws", "own"] {
+            std::fs::create_dir(home.join(folder)).unwrap();
+        }
+        let request = Request {
+            profile: Profile::Workspace,
+            workspace: home.join("ws"),
+            writable: vec![],
+            readable: vec![],
+            caches: vec![],
+            // This installation has its state elsewhere.
+            private: vec![home.join("state")],
+            homes: vec![home.clone()],
+            own: home.join("own"),
+        };
+        let hidden = Plan::new(&request, &Disk).unwrap().hidden_now(&Disk).unwrap();
+        for (file, as_hidden) in STORED {
+            let path = home.join(if as_hidden.is_empty() { file } else { as_hidden });
+            assert!(hidden.contains(&path), "{file}");
+        }
+        for file in READ {
+            assert!(!hidden.iter().any(|path| home.join(file).starts_with(path)), "{file}");
         }
     }
 }

@@ -347,6 +347,23 @@ mod tests {
     }
 
     #[test]
+    fn sb3_gsv_s_usual_folders_are_hidden_where_this_installation_has_others() {
+        let disk = disk_with(&[
+            "/srv/state/",
+            "/home/u/.config/gsv/config.toml",
+            "/home/u/.gsv/workspace/",
+        ]);
+        let mut request = request(Profile::Workspace);
+        request.private = vec!["/srv/state".into()];
+        let hidden = Plan::new(&request, &disk).unwrap().hidden_now(&disk).unwrap();
+        let own = ["/home/u/.config/gsv", "/home/u/.gsv", "/home/u/.ssh", "/srv/state"].map(PathBuf::from);
+        assert_eq!(hidden, own);
+        request.workspace = "/home/u/.gsv/workspace".into();
+        let problem = Plan::new(&request, &disk).unwrap_err().reason;
+        assert!(problem.contains("must not see"), "{problem}");
+    }
+
+    #[test]
     fn sb3_a_hidden_path_is_hidden_at_each_mount_that_shows_it() {
         let disk = disk_with(&["/srv/alias/.ssh/id", "/srv/alias/ws/", "/srv/other/"])
             .mount("/", "/")

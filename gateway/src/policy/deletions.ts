@@ -17,7 +17,7 @@ import { assignsDeletion } from "./assigned-values.ts";
 import { commandsOfSed } from "./sed-script.ts";
 import { isPipedToShell, namesInput, readsItsInput } from "./shell-input.ts";
 import { readShell } from "./shell.ts";
-import { asGit, runsAnother } from "./wrappers.ts";
+import { asGit, givesCommand, runsAnother } from "./wrappers.ts";
 import { withoutQuotes } from "./quotes.ts";
 import { commandInArguments } from "./unknown-programs.ts";
 
@@ -108,7 +108,7 @@ function partsOf(command: readonly string[], scope: Scope, isRead: boolean): rea
   const words = [...asGit(command[0] ?? ""), ...command.slice(1)];
   const name = nameOf(words[0]);
   const count = (from: readonly string[]): number | "many" => countOf(from, scope.trust);
-  const runs = runsAnother(words) || MORE_RUNNERS.has(name);
+  const runs = runsAnother(words) || MORE_RUNNERS.has(name) || givesCommand(name, words);
   if (copiesByPath(words, runs)) return ["many"];
   if (!runs) {
     const begin = isRead ? commandInArguments(name, words) : undefined;
@@ -143,10 +143,13 @@ function innerOf(words: readonly string[]): readonly string[] {
   const inner = [...args.filter((word) => /\s/.test(word)), ...textsForShell(words)];
   if (nameOf(program) === "git") return [...inner, ...aliasesOf(args)];
   if (args.some((word) => SPLITS.test(word))) return [...inner, ...args.map((word) => word.replace(SPLITS, ""))];
+  if (args.some((word) => ADDRESS.test(word))) return [...inner, ...args.flatMap((word) => word.split(ADDRESS))];
   return ["eval", "."].includes(nameOf(program)) ? [...inner, args.join(" ")] : inner;
 }
 /** Of env: the rest is a command with its arguments. */
 const SPLITS = /^(?:-[A-Za-z0-9]*S|--split-string=?)/;
+/** Of socat: the rest is a command. */
+const ADDRESS = /(?:^|!!)(?:exec|system|shell):/i;
 /** Texts that a command gives to a shell: `sh -c TEXT`. */
 const textsForShell = (words: readonly string[]): readonly string[] =>
   words.some((word) => isShellProgram(word)) ? words.filter((_, at) => /^-[A-Za-z]*c$/.test(words[at - 1] ?? "")) : [];

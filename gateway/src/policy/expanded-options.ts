@@ -13,7 +13,9 @@ const OF_MODES = words(
   "git find gfind bfs rsync tar gtar bsdtar star cmake zip 7z 7za 7zr 7zz rar rclone aws gsutil hg svn bzr fossil zstd gio lha",
 );
 /** Subcommands of git that delete with an option or another subcommand only. */
-const OF_GIT = words("clean rm worktree stash reset checkout switch restore checkout-index read-tree sparse-checkout submodule");
+const OF_GIT = words(
+  "clean rm worktree stash reset checkout switch restore checkout-index read-tree sparse-checkout submodule update-ref gc reflog",
+);
 
 /** Whether a command of a program of several modes has a mode that the shell makes. */
 export function hasExpandedMode({ words, options }: ReadCommand): boolean {

@@ -51,7 +51,7 @@ function isMentioned(text: string, program: string, reading: Reading): boolean {
 }
 /** Functions of common languages that delete a folder with what is in it. */
 const REMOVES_FOLDERS =
-  /\b(?:rmtree|remove_tree|rm_rf|rm_r|remove_dir(?:_all)?|remove_entry(?:_secure)?|deltree|delete-directory|RemoveAll|deleteRecursively|emptyDir(?:Sync)?)\b|\bunlink[\s(]*(?:glob|<|@)|\b(?:delete|unlink|rm|rm_f|remove)\b[\s(]{0,9}\*[A-Za-z_]|\bfile\s+del(?:ete)?\s+-f|\bdelete\s*\([^()]{0,300},\s*["']?rf["']?\s*\)|(?<!\bDeno\W{0,9})\bremoveSync\b/;
+  /\b(?:rmtree|remove_tree|rm_rf|rm_r|remove_dir(?:_all)?|remove_entry(?:_secure)?|deltree|del_dir_r|delete-directory|delete-tree|deleteDir(?:ectory)?|cleanDirectory|RemoveAll|deleteRecursively|emptyDir(?:Sync)?)\b|\bunlink[\s(]*(?:glob|<|@|for(?:each)?\b)|\b(?:delete|unlink|rm|rm_f|remove)\b[\s(]{0,9}\*[A-Za-z_]|\bfile\s+del(?:ete)?\s+-f|\bdelete\s*\([^()]{0,300},\s*["']?rf["']?\s*\)|(?<!\bDeno\W{0,9})\bremoveSync\b/;
 /** Of JavaScript: those do it with an option that may stand anywhere in the code. `rm` is a function, not the program. */
 const REMOVES_WITH_OPTION =
   /\brm(?:dir)?(?:Sync\b|\s{0,9}\(|`?\s{0,9}[\]}:]|\?\.|\.(?:call|apply|bind)\b)|\bDeno\b[^;]{0,20}\bremove|\bremove(?:Sync)?\b[^;]{0,20}\bDeno/;
@@ -62,7 +62,7 @@ const LISTS =
 const REMOVES_FILE =
   /\b(?:unlink(?:Sync)?|rmSync|remove_file|rm_f|file\s+del(?:ete)?)\b|\b(?:os|File|Files|Deno|pathname|fs)\s{0,9}\.\s{0,9}(?:remove(?:Sync)?|delete|unlink|rm)\b|\bos\s{0,9}\.\s{0,9}Remove\b/;
 /** One of these is in any such name. Most texts have none. */
-const MAY_REMOVE = /rm|remove|del|unlink|empty|move|mv|rename|replace/i;
+const MAY_REMOVE = /rm|remove|del|unlink|empty|cleandir|move|mv|rename|replace/i;
 const removesFolders = (text: string): boolean =>
   MAY_REMOVE.test(text) &&
   (REMOVES_FOLDERS.test(text) ||
@@ -72,7 +72,9 @@ const removesFolders = (text: string): boolean =>
 
 /** A function that deletes one file, with its name written out. */
 const NAME = String.raw`[\s(]{0,9}(?:"[\w ./-]{1,300}"|'[\w ./-]{1,300}')\s{0,9}\)?`;
-const REMOVES_NAMED = new RegExp(String.raw`(?:${REMOVES_FILE.source})${NAME}|\bPath${NAME}\.unlink\b`, "g");
+/** More is joined to the name: it is not all of it. */
+const JOINED = String.raw`(?!\s{0,9}(?:\+|\.\.|%))`;
+const REMOVES_NAMED = new RegExp(String.raw`(?:${REMOVES_FILE.source})${NAME}${JOINED}|\bPath${NAME}\.unlink\b`, "g");
 /** Arguments of the command, what another one prints, or lines of a file. One argument by its number is no list. */
 const LISTS_WITH_LOOP =
   /\bargv\b(?!\s{0,9}\[\s{0,9}-?\d+\s{0,9}\])|\b(?:popen|check_output|getoutput|subprocess|(?:exec|spawn)(?:File)?Sync|readlines?|splitlines|readFile(?:Sync)?|fileinput)\b|\b(?:open|split)\s{0,9}\(|\bqx\b|<[^<>\n]{0,300}\*[^<>\n]{0,300}>|<>/i;
@@ -85,8 +87,32 @@ function deletesList(words: readonly string[], text: string): boolean {
   if (!REMOVES_FILE.test(text)) return false;
   const unnamed = text.replaceAll(REMOVES_NAMED, " ");
   if (!REMOVES_FILE.test(unnamed)) return false;
-  if (words.some((word) => HAS_GLOB.test(word)) || (LISTS_WITH_LOOP.test(unnamed) && LOOPS.test(unnamed))) return true;
+  if (words.some((word) => HAS_GLOB.test(word)) || (LISTS_WITH_LOOP.test(unnamed) && LOOPS.test(unnamed)) || deletesInLoop(unnamed))
+    return true;
   return words.some((word) => /^(?:perl|ruby)/.test(nameOf(word))) && words.some((word) => READS_LINES.test(word));
+}
+/** Variables of a loop: `for f in`, `for (const f of`, `for i=1`, `foreach (l as $f)`, `forEach(f =>`, `each { |f|`. */
+const LOOP_VARIABLE =
+  /\bfor(?:each)?\b[\s(]{0,9}(?:(?:const|let|var|my|local)\s{1,9})?\$?(\w+)(?:\s{0,9},\s{0,9}(\w+))?\s{0,9}(?:in\b|of\b|=|\()|\b(?:forEach|map|filter|each\w{0,20})\s{0,9}\(\s{0,9}(?:async\b\s{0,9})?(?:function\b\s{0,9})?\(?\s{0,9}(\w+)|\b(?:each\w{0,20}|map|times|upto|downto|step|select|collect|loop)\b[^|\n;]{0,100}\|\s{0,9}\(?(\w+)(?:\s{0,9},\s{0,9}(\w+))?/g;
+const REMOVAL = new RegExp(REMOVES_FILE.source, "g");
+/** The function itself is given to the loop, or is in the body of one without a variable. */
+const LOOPS_REMOVAL = new RegExp(
+  String.raw`\b(?:forEach|map|each|for_each)\b[\s(&]{0,9}(?:${REMOVES_FILE.source})|\b(?:while|until|loop)\b(?:[^\n;]|\n[ \t]){0,200}(?:${REMOVES_FILE.source})`,
+);
+/** Characters of a statement that are looked at, before and after the name of the function. */
+const NEAR = 200;
+/** Whether code deletes what the variable of a loop names, whatever the list is. Names that are written out are no longer in the text. */
+function deletesInLoop(text: string): boolean {
+  if (LOOPS_REMOVAL.test(text)) return true;
+  const variables = [...text.matchAll(LOOP_VARIABLE)].slice(0, MAX_MENTIONS).flatMap(([, ...names]) => names.filter(Boolean));
+  if (variables.length === 0) return false;
+  const near = [...text.matchAll(REMOVAL)].slice(0, MAX_MENTIONS).map(({ 0: found, index }) => {
+    const before = text.slice(Math.max(0, index - NEAR), index);
+    const [after = ""] = text.slice(index + found.length, index + found.length + NEAR).split(/[;\n]/, 1);
+    return `${before.slice(1 + Math.max(...[..."\n;:{>"].map((end) => before.lastIndexOf(end))))}${found}${after}`;
+  });
+  const used = new Set(near.flatMap((statement) => statement.split(/\W+/)));
+  return variables.some((name) => name !== undefined && used.has(name));
 }
 /** Of code: to a folder that ends with the command. */
 const MOVES_AWAY =

@@ -96,7 +96,7 @@ export function runsItsInput(words: readonly string[], textsForShell: (words: re
   return deletesInput(command, place);
 }
 /** Subcommands of git that an option turns into a deletion. */
-const TAKES_MODE: ReadonlySet<string> = new Set("reset stash worktree read-tree checkout-index submodule".split(" "));
+const TAKES_MODE: ReadonlySet<string> = new Set("reset stash worktree read-tree checkout-index submodule update-ref gc reflog".split(" "));
 /** Whether a word more may make another mode of the program: it finds, or it is git without a subcommand or with such a one. */
 function takesMode([program, ...args]: readonly string[]): boolean {
   if (nameOf(program) !== "git") return /^(?:g?find|bfs)$/.test(nameOf(program));

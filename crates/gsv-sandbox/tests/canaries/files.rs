@@ -9,7 +9,15 @@ use crate::scene::{Scene, program};
 
 pub(crate) fn hidden_files(tier: Tier) {
     let scene = Scene::new(Profile::Workspace);
-    for file in ["home/.ssh/id", "state/token", "home/.cargo/credentials.toml"] {
+    for file in [
+        "home/.ssh/id",
+        "state/token",
+        // The state of this installation is elsewhere.
+        "home/.gsv/token",
+        "home/.config/gsv/config.toml",
+        "home/.cargo/credentials.toml",
+        "home/.erlang.cookie",
+    ] {
         scene.fails(tier, &format!("cat \"$ROOT/{file}\" && test -s \"$ROOT/{file}\""));
     }
     scene.fails(tier, "ln \"$ROOT/state/token\" stolen && cat stolen");

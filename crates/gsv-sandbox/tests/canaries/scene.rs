@@ -48,6 +48,8 @@ impl Scene {
         let root = dir.path().canonicalize().unwrap();
         for folder in [
             "home/.ssh",
+            "home/.gsv",
+            "home/.config/gsv",
             "home/.cargo/registry",
             "home/.cargo/bin",
             "home/ws/.git/hooks",
@@ -61,6 +63,9 @@ impl Scene {
         for file in [
             "home/.ssh/id",
             "home/.netrc",
+            "home/.gsv/token",
+            "home/.config/gsv/config.toml",
+            "home/.erlang.cookie",
             "home/.bashrc",
             "state/token",
             "other/file",
