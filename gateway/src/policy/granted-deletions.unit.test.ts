@@ -5,7 +5,7 @@ import type { GrantScope } from "../ports/grants.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { decide, type PolicyContext, policyOf } from "./decide.ts";
 import { scopeText } from "./grant-text.ts";
-import { deletionOf } from "./deletions.ts";
+import { deletionOf } from "./deletion/deletions.ts";
 import { covers, offerOf, scopeOf } from "./grants.ts";
 import { loadRegexEngine } from "./load.ts";
 

@@ -2,8 +2,8 @@
 import type { PolicyCall, PolicyMode } from "../ports/policy.ts";
 import { classOf, isOfJobs, makesJob, TRANSFER } from "./call-class.ts";
 import { placeOf, uncontainedWhy } from "./contained.ts";
-import { MAX_DELETED } from "./deleters.ts";
-import { deletionOf } from "./deletions.ts";
+import { MAX_DELETED } from "./deletion/deleters.ts";
+import { deletionOf } from "./deletion/deletions.ts";
 import { isJobForOwner, isToOwner } from "./own-places.ts";
 import { isOrdinaryInside } from "./paths.ts";
 import { commandText, isBashCall } from "./rules.ts";

@@ -2,8 +2,8 @@
  * How many files a command names for deletion (rule PO13). PURE. By its own name and options only; deletions.ts looks for the commands.
  */
 
-import { remembered } from "./remembered.ts";
-import { asGit, GIT_PROGRAM, withoutG } from "./wrappers.ts";
+import { remembered } from "../remembered.ts";
+import { asGit, GIT_PROGRAM, withoutG } from "../wrappers.ts";
 
 /** Files that a command may delete without a question. */
 export const MAX_DELETED = 50;

@@ -2,9 +2,9 @@
  * Texts that only write, change and show files (rule PO13). PURE. They hold lines of a script that is not run: `rm -rf dist` in a
  * here-document, in a replacement of sed, in the name of a test. Such a text deletes nothing. In doubt it is no such text.
  */
-import { isOrdinaryInside } from "./paths.ts";
-import { readShell } from "./shell.ts";
-import { runsAnother } from "./wrappers.ts";
+import { isOrdinaryInside } from "../paths.ts";
+import { readShell } from "../shell.ts";
+import { runsAnother } from "../wrappers.ts";
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
 /** Neither delete nor run anything, whatever their arguments are. */

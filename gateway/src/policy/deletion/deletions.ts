@@ -10,15 +10,15 @@ import { maySetAnyVariable, withKnownVariables } from "./known-variables.ts";
 import { mentionsDeletion } from "./mentioned-deletions.ts";
 import { trustByWords, trustIn, leastTrust, movesAway } from "./moved-files.ts";
 import { onlyEdits } from "./only-edits.ts";
-import { once } from "./once.ts";
+import { once } from "../once.ts";
 import { isExpanded, isShellProgram, PREFIXES, runsItsInput, runsExpanded } from "./prefixed-programs.ts";
 import { ReadingSteps } from "./reading-steps.ts";
 import { assignsDeletion } from "./assigned-values.ts";
 import { commandsOfSed } from "./sed-script.ts";
 import { isPipedToShell, namesInput, readsItsInput } from "./shell-input.ts";
-import { readShell } from "./shell.ts";
-import { asGit, givesCommand, runsAnother } from "./wrappers.ts";
-import { withoutQuotes } from "./quotes.ts";
+import { readShell } from "../shell.ts";
+import { asGit, givesCommand, runsAnother } from "../wrappers.ts";
+import { withoutQuotes } from "../quotes.ts";
 import { commandInArguments } from "./unknown-programs.ts";
 
 /** Commands in commands: `sh -c "sh -c ..."`. Deeper ones count as many. */

@@ -2,7 +2,7 @@
  * Variables whose value is known from the text of a command (rule PO13). PURE. A folder that `mktemp` makes at its beginning, and the
  * usual names of compilers and interpreters, which the text does not set. In doubt a variable is not known.
  */
-import { withoutQuotes } from "./quotes.ts";
+import { withoutQuotes } from "../quotes.ts";
 
 /** Words by which a shell sets a variable, changes what a name means, or reads another text. */
 const SETTERS =

@@ -2,11 +2,11 @@
  * What a command moves or links into a folder for temporary files (rule PO13). PURE. A path there may then lead elsewhere, and what was moved
  * to a folder that ends with the command is gone.
  */
-import { normalPath } from "./paths.ts";
-import { readShell } from "./shell.ts";
-import { runsAnother } from "./wrappers.ts";
+import { normalPath } from "../paths.ts";
+import { readShell } from "../shell.ts";
+import { runsAnother } from "../wrappers.ts";
 import { type TemporaryTrust, type Commands, isTemporary, namesDeleter, nameOf } from "./deleters.ts";
-import { withoutQuotes } from "./quotes.ts";
+import { withoutQuotes } from "../quotes.ts";
 
 /** Folders that end with the command in a sandbox: what is moved there is gone. */
 const MEMORY = /(?<![\w./-])\/(?:dev\/shm|(?:var\/)?run|var\/tmp)(?![\w-])/;

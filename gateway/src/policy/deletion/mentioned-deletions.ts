@@ -1,7 +1,7 @@
 /** Deletions that are mentioned in code, or behind an option, of a program that runs other commands (rule PO13). PURE. */
 import { type TemporaryTrust, countOf, MAX_DELETED, namesDeleter, nameOf } from "./deleters.ts";
 import type { ReadingSteps } from "./reading-steps.ts";
-import { withoutQuotes } from "./quotes.ts";
+import { withoutQuotes } from "../quotes.ts";
 
 interface Reading {
   readonly trust: TemporaryTrust;

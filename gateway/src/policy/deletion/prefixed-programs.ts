@@ -3,7 +3,7 @@
  * input of xargs, makes a part of it.
  */
 import { countOf, GIT_VALUE, namesDeleter, nameOf } from "./deleters.ts";
-import { SHELLS, runsAnother } from "./wrappers.ts";
+import { SHELLS, runsAnother } from "../wrappers.ts";
 
 export const PREFIXES: ReadonlySet<string> = new Set(
   (

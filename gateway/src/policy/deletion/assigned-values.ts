@@ -5,7 +5,7 @@
 import { type TemporaryTrust, countOf, namesDeleter } from "./deleters.ts";
 import { mentionsDeletion } from "./mentioned-deletions.ts";
 import type { ReadingSteps } from "./reading-steps.ts";
-import { withoutQuotes } from "./quotes.ts";
+import { withoutQuotes } from "../quotes.ts";
 
 const SETS = /(?<![\w$])([A-Za-z_]\w{0,60})\+?=/g;
 /** The name of the program whose options the variable has. */

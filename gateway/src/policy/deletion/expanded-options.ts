@@ -5,7 +5,7 @@
 import type { ReadCommand } from "./command-words.ts";
 import { GIT_VALUE, nameOf } from "./deleters.ts";
 import { EXPANSION } from "./prefixed-programs.ts";
-import { runsAnother } from "./wrappers.ts";
+import { runsAnother } from "../wrappers.ts";
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
 /** Delete with an option or a subcommand only. */

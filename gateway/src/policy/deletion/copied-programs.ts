@@ -1,7 +1,7 @@
 /** Commands that copy or link the file of a program that deletes: under another name it deletes as well (rule PO13). PURE. */
 import { type Commands, nameOf } from "./deleters.ts";
 import { LINKERS, MOVERS } from "./moved-files.ts";
-import { withoutQuotes } from "./quotes.ts";
+import { withoutQuotes } from "../quotes.ts";
 
 const COPIES: ReadonlySet<string> = new Set("cp gcp mv ln install link cat dd alias hash".split(" "));
 const NAMES_PROGRAM: ReadonlySet<string> = new Set("rm unlink shred find git rsync busybox toybox".split(" "));

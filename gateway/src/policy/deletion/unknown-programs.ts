@@ -3,7 +3,7 @@
  * PURE. It goes by the words of a command that was read with its quotes, and takes no text in quotes for a command.
  */
 import { DELETERS, namesDeleter, nameOf } from "./deleters.ts";
-import { TAKES_TEXTS } from "./wrappers.ts";
+import { TAKES_TEXTS } from "../wrappers.ts";
 
 /** Their arguments are texts, names of files, hosts or packages, and never a command. Runners of commands are in wrappers.ts. */
 const TAKES_NO_COMMAND: ReadonlySet<string> = new Set([
