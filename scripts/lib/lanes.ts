@@ -29,6 +29,7 @@ const LONG_TIMEOUT_MS = 3_600_000;
 const BUILT: RegExp = /^ *Finished /m;
 const UNIT =
   /^protocol\/test\/.*\.test\.ts$|\.unit\.test\.ts$|^gateway\/embedded\/.*\.workerd\.test\.ts$|^gateway\/test\/models\/.*\.test\.ts$/;
+const WORKERD = /^gateway\/test\/.*\.test\.ts$/;
 const SIM = /^gateway\/test\/sim\/.*\.test\.ts$/;
 
 const read = (file: string): string => (existsSync(file) ? readFileSync(file, "utf8") : "");
@@ -87,14 +88,19 @@ const compile = (args: readonly string[], log: string): Promise<RunResult> => ca
 
 const failedOnly = (outcome: Outcome): Outcome | null => (outcome.failed > 0 ? outcome : null);
 
-async function workerdTests(paths: readonly string[], log: string, report: string): Promise<Outcome> {
+async function workerdTests(
+  paths: readonly string[],
+  log: string,
+  report: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Outcome> {
   const vitest = join(ROOT, "node_modules", "vitest", "vitest.mjs");
   const config = join(ROOT, "gateway", "vitest.config.ts");
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
   const result = await run(process.execPath, [vitest, "run", "--config", config, ...reporters, ...paths], {
     cwd: ROOT,
     logFile: log,
-    env: { ...OFFLINE_WRANGLER, NO_COLOR: "1" },
+    env: { ...OFFLINE_WRANGLER, NO_COLOR: "1", ...env },
   });
   return judged(fromVitest(read(report)), result.code);
 }
@@ -145,6 +151,8 @@ async function mutants(log: string, report: string): Promise<Outcome> {
   for (const [line] of output.matchAll(/^\w+, seed \d+: \d+ of \d+ mistakes caught: .*$/gm)) process.stdout.write(`${line} ... `);
   return judged(fromNode(read(report)), code);
 }
+/** Those that say in themselves that a long run has more of them. */
+const sizedFiles = (pattern: RegExp, mark: string): string[] => files(pattern).filter((file) => read(file).includes(mark));
 const e2eFiles = (): string[] => files(/^test\/e2e\/.*\.test\.ts$/);
 
 const CLIPPY: Lane = {
@@ -220,6 +228,18 @@ export const LANES: readonly Lane[] = [
     slow: true,
     what: "ten times the simulated histories, and all deliberate mistakes",
     go: (log, report) => nodeTests(files(SIM), log, report, { env: { GSV_SIM_FACTOR: "10" }, timeoutMs: LONG_TIMEOUT_MS }),
+  },
+  {
+    name: "unit-long",
+    slow: true,
+    what: "pure TypeScript with the whole number of random histories",
+    go: (log, report) => nodeTests(sizedFiles(UNIT, "test/sizes.ts"), log, report, { env: { GSV_LONG: "1" }, timeoutMs: LONG_TIMEOUT_MS }),
+  },
+  {
+    name: "workerd-long",
+    slow: true,
+    what: "all attacks, and more years of jobs, in the Workers runtime",
+    go: (log, report) => workerdTests(sizedFiles(WORKERD, 'inject("isLong")'), log, report, { GSV_LONG: "1" }),
   },
   {
     name: "rust-long",

@@ -1,6 +1,6 @@
 /** Releases of the built program for tests: made by scripts/release.ts in a temporary folder, also under other versions, and signed with a key of the test. */
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

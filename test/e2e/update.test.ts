@@ -13,6 +13,8 @@ import { inConstructor, runtimeVariant } from "./runtime-variant.ts";
 import { withServices } from "./services.ts";
 import { freePort, type Json, type Ran, until } from "./support.ts";
 
+/** Each costs an update until the kill, and an answer afterwards. */
+const KILLS = process.env["GSV_E2E_LONG"] === undefined ? 3 : 12;
 const folder = mkdtempSync(join(tmpdir(), "gsv update "));
 const releases = new Releases(join(folder, "releases"));
 const install = join(folder, "apps", "gsv");
@@ -166,7 +168,7 @@ describe("[UP8] [UP9] [UP10] [UP11] [UP13] [UP14] gsv update", () => {
 
   it("[UP4] [UP11] killed at any instant, it leaves the old program or the new one, and the next one completes", async () => {
     const random = seeded(11);
-    for (let kill = 0; kill < 6; kill++) {
+    for (let kill = 0; kill < KILLS; kill++) {
       const child = spawn(program, ["update"], { env, cwd: folder, stdio: "ignore", detached: true });
       const ended = once(child, "close");
       // A step that shows from outside, then some more or less of what follows.
