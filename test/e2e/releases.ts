@@ -35,7 +35,12 @@ export class Releases {
   }
   make({ version = BUILT, runtime = RUNTIME, channel = "stable", at = 1_800_000_000, oldest = BUILT }: Wanted = {}): void {
     const program = join(this.folder, "..", `gsv-${version}`);
-    if (!existsSync(program)) writeFileSync(program, programOf(version), { mode: 0o755 });
+    if (!existsSync(program)) {
+      writeFileSync(program, programOf(version), { mode: 0o755 });
+      // As the program of a release is: without names for a debugger, which are half of it to pack, hash and unpack. Where there is no
+      // `strip`, they stay. On macOS it would break the signature.
+      if (process.platform === "linux") spawnSync("strip", [program]);
+    }
     const script = join(ROOT, "scripts", "release.ts");
     execFileSync(process.execPath, [script, "--key", this.#keyFile, "--out", this.folder, "--channel", channel, "--oldest", oldest], {
       cwd: ROOT,
