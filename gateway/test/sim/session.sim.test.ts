@@ -101,7 +101,7 @@ describe("histories", { concurrency: availableParallelism() }, () => {
   });
 
   test("[OM2] [OM3] [OM4] [OM5] [P6] [P12] calls that wait for their machines, with crashes, changed policies, machines that do not come back and a full index", async (t) => {
-    const sum = await inThread("offline", 1, times(120, 40));
+    const sum = await inThread("offline", 1, times(120, 80));
     t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.rows} rows`);
     count(sum);
   });
