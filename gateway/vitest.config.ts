@@ -46,6 +46,7 @@ export default defineConfig({
     // Two cores is the machine that this must be quick on. The files of one worker share a workerd, and each begins with empty storage.
     maxWorkers: 3,
     isolate: false,
+    provide: { isLong: process.env["GSV_LONG"] !== undefined },
     setupFiles: ["test/support/fresh.ts"],
   },
 });

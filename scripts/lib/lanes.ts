@@ -29,9 +29,12 @@ const LONG_TIMEOUT_MS = 3_600_000;
 const BUILT: RegExp = /^ *Finished /m;
 const UNIT =
   /^protocol\/test\/.*\.test\.ts$|\.unit\.test\.ts$|^gateway\/embedded\/.*\.workerd\.test\.ts$|^gateway\/test\/models\/.*\.test\.ts$/;
+const WORKERD = /^gateway\/test\/.*\.test\.ts$/;
 const SIM = /^gateway\/test\/sim\/.*\.test\.ts$/;
 
 const read = (file: string): string => (existsSync(file) ? readFileSync(file, "utf8") : "");
+
+const targetDir = (): string => process.env["CARGO_TARGET_DIR"] ?? join(ROOT, "target");
 
 /** Files below the root whose path matches, except what is built or installed. */
 function files(pattern: RegExp): string[] {
@@ -78,23 +81,30 @@ interface CargoOptions {
   readonly before?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
+/** A first compilation gains nothing from what the compiler keeps for the next one, and writing that takes a part of its time. */
+const FIRST: Readonly<Record<string, string>> = existsSync(join(targetDir(), "debug")) ? {} : { CARGO_INCREMENTAL: "0" };
 const cargo = (args: readonly string[], log: string, { before = [], env = {} }: CargoOptions = {}): Promise<RunResult> => {
   const [program = "cargo", ...rest] = [...before, "cargo", ...args];
-  return run(program, rest, { cwd: ROOT, logFile: log, env: { CARGO_TERM_COLOR: "never", ...env } });
+  return run(program, rest, { cwd: ROOT, logFile: log, env: { CARGO_TERM_COLOR: "never", ...FIRST, ...env } });
 };
 /** Compiles below the priority of the tests that run at the same time, because those have deadlines. */
 const compile = (args: readonly string[], log: string): Promise<RunResult> => cargo(args, log, { before: ["nice", "-n", "10"] });
 
 const failedOnly = (outcome: Outcome): Outcome | null => (outcome.failed > 0 ? outcome : null);
 
-async function workerdTests(paths: readonly string[], log: string, report: string): Promise<Outcome> {
+async function workerdTests(
+  paths: readonly string[],
+  log: string,
+  report: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Outcome> {
   const vitest = join(ROOT, "node_modules", "vitest", "vitest.mjs");
   const config = join(ROOT, "gateway", "vitest.config.ts");
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
   const result = await run(process.execPath, [vitest, "run", "--config", config, ...reporters, ...paths], {
     cwd: ROOT,
     logFile: log,
-    env: { ...OFFLINE_WRANGLER, NO_COLOR: "1" },
+    env: { ...OFFLINE_WRANGLER, NO_COLOR: "1", ...env },
   });
   return judged(fromVitest(read(report)), result.code);
 }
@@ -116,7 +126,6 @@ async function check(log: string, report: string): Promise<Outcome> {
   return judged({ passed: json.passed, failed: json.failed.length, skipped: 0, failures }, code);
 }
 
-const targetDir = (): string => process.env["CARGO_TARGET_DIR"] ?? join(ROOT, "target");
 type Profile = "debug" | "release";
 /** `debug` is what the Rust tests have built already; `release` is what people run, and takes minutes more to build. */
 const buildGsv = async (profile: Profile, log: string): Promise<Outcome | null> => {
@@ -145,6 +154,8 @@ async function mutants(log: string, report: string): Promise<Outcome> {
   for (const [line] of output.matchAll(/^\w+, seed \d+: \d+ of \d+ mistakes caught: .*$/gm)) process.stdout.write(`${line} ... `);
   return judged(fromNode(read(report)), code);
 }
+/** Those that say in themselves that a long run has more of them. */
+const sizedFiles = (pattern: RegExp, mark: string): string[] => files(pattern).filter((file) => read(file).includes(mark));
 const e2eFiles = (): string[] => files(/^test\/e2e\/.*\.test\.ts$/);
 
 const CLIPPY: Lane = {
@@ -220,6 +231,18 @@ export const LANES: readonly Lane[] = [
     slow: true,
     what: "ten times the simulated histories, and all deliberate mistakes",
     go: (log, report) => nodeTests(files(SIM), log, report, { env: { GSV_SIM_FACTOR: "10" }, timeoutMs: LONG_TIMEOUT_MS }),
+  },
+  {
+    name: "unit-long",
+    slow: true,
+    what: "pure TypeScript with the whole number of random histories",
+    go: (log, report) => nodeTests(sizedFiles(UNIT, "test/sizes.ts"), log, report, { env: { GSV_LONG: "1" }, timeoutMs: LONG_TIMEOUT_MS }),
+  },
+  {
+    name: "workerd-long",
+    slow: true,
+    what: "all attacks, and more years of jobs, in the Workers runtime",
+    go: (log, report) => workerdTests(sizedFiles(WORKERD, 'inject("isLong")'), log, report, { GSV_LONG: "1" }),
   },
   {
     name: "rust-long",

@@ -128,12 +128,12 @@ describe("conditions that a machine answers", () => {
         return now.skipped["not_due"] === undefined ? undefined : now;
       },
       90_000,
-      500,
+      3_000,
     );
     assert.equal(looked.runs, 0);
     assert.equal(fake.requests.length, 0);
     writeFileSync(node.file("ready"), "");
-    await until("a beat wakes the model", async () => (await state()).runs > 0 || undefined, 90_000, 500);
+    await until("a beat wakes the model", async () => (await state()).runs > 0 || undefined, 90_000, 3_000);
     assert.match(JSON.stringify(fake.requests[0]), /True now: exec: laptop test -e ready\./);
     await machine.ok("heartbeat", "on", "--every", "12h");
     await until("its run ends", async () => (await state()).lastStatus === "ok" || undefined, 60_000, 300);

@@ -28,7 +28,7 @@ const KILLS_PER_SUPERVISOR = 2;
 
 /** Milliseconds between a point and its kill; the seeds of one cell. */
 export const delays = (short: readonly number[]): readonly number[] =>
-  LONG ? [...new Set([...short, 0, 0.5, 1, 2, 3, 5, 8, 13, 21, 34])] : short;
+  LONG ? [...new Set([...short, 0, 0.5, 1, 2, 3, 5, 6, 8, 13, 21, 34])] : short;
 /** Waits without a timer, whose resolution is a millisecond or worse. */
 export function spin(ms: number): void {
   const end = performance.now() + ms;

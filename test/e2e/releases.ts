@@ -1,8 +1,8 @@
 /** Releases of the built program for tests: made by scripts/release.ts in a temporary folder, also under other versions, and signed with a key of the test. */
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newKey, publicKey, secretKeyText } from "../../scripts/lib/release/minisign.ts";
 import { BIN, type Ran, ROOT, RUNTIME } from "./support.ts";
@@ -19,6 +19,8 @@ export interface Wanted {
   /** Seconds since the epoch. */
   readonly at?: number;
   readonly oldest?: string;
+  /** Its program and its workerd are empty: only what stands beside the archive is looked at. */
+  readonly isHollow?: boolean;
 }
 
 export class Releases {
@@ -33,9 +35,22 @@ export class Releases {
     this.publicKey = publicKey(key);
     writeFileSync(this.#keyFile, secretKeyText(key), { mode: 0o600 });
   }
-  make({ version = BUILT, runtime = RUNTIME, channel = "stable", at = 1_800_000_000, oldest = BUILT }: Wanted = {}): void {
-    const program = join(this.folder, "..", `gsv-${version}`);
-    if (!existsSync(program)) writeFileSync(program, programOf(version), { mode: 0o755 });
+  make({
+    version = BUILT,
+    runtime = RUNTIME,
+    channel = "stable",
+    at = 1_800_000_000,
+    oldest = BUILT,
+    isHollow = false,
+  }: Wanted = {}): void {
+    const program = join(this.folder, "..", isHollow ? "gsv-hollow" : `gsv-${version}`);
+    if (isHollow) writeFileSync(program, "", { mode: 0o755 });
+    if (!existsSync(program)) {
+      writeFileSync(program, programOf(version), { mode: 0o755 });
+      // As the program of a release is: without names for a debugger, which are half of it to pack, hash and unpack. Where there is no
+      // `strip`, they stay. On macOS it would break the signature.
+      if (process.platform === "linux") spawnSync("strip", [program]);
+    }
     const script = join(ROOT, "scripts", "release.ts");
     execFileSync(process.execPath, [script, "--key", this.#keyFile, "--out", this.folder, "--channel", channel, "--oldest", oldest], {
       cwd: ROOT,
@@ -43,13 +58,22 @@ export class Releases {
       env: {
         ...process.env,
         FROM: ROOT,
-        GSV_RUNTIME_DIR: runtime,
+        GSV_RUNTIME_DIR: isHollow ? this.#hollow() : runtime,
         GSV_RELEASE_BINARY: program,
         GSV_RELEASE_VERSION: version,
         GSV_RELEASE_FAST: "1",
         SOURCE_DATE_EPOCH: String(at),
       },
     });
+  }
+  /** A runtime of the same files, without workerd's content. */
+  #hollow(): string {
+    const folder = join(this.folder, "..", "runtime-hollow");
+    if (existsSync(folder)) return folder;
+    mkdirSync(folder);
+    for (const name of readdirSync(RUNTIME)) if (name !== "workerd") symlinkSync(join(RUNTIME, name), join(folder, name));
+    writeFileSync(join(folder, "workerd"), "", { mode: 0o755 });
+    return folder;
   }
   archive(version = BUILT): string {
     return join(this.folder, `gsv-${version}-${process.platform}-${process.arch}.tar.gz`);

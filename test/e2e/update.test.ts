@@ -13,6 +13,8 @@ import { inConstructor, runtimeVariant } from "./runtime-variant.ts";
 import { withServices } from "./services.ts";
 import { freePort, type Json, type Ran, until } from "./support.ts";
 
+/** Each costs an update until the kill, and an answer afterwards. */
+const KILLS = process.env["GSV_E2E_LONG"] === undefined ? 3 : 12;
 const folder = mkdtempSync(join(tmpdir(), "gsv update "));
 const releases = new Releases(join(folder, "releases"));
 const install = join(folder, "apps", "gsv");
@@ -88,7 +90,7 @@ describe("[UP8] [UP9] [UP10] [UP11] [UP13] [UP14] gsv update", () => {
     writeFileSync(in_("stable.json"), good.get("stable.json")?.toString().replace("0.2.0", "0.2.1") ?? "");
     await refused("a changed manifest", /signature of stable\.json is not one of the keys/);
     const other = new Releases(join(folder, "others", "releases"));
-    other.make({ at: 9000 });
+    other.make({ at: 9000, isHollow: true });
     copyFileSync(join(other.folder, "stable.json.minisig"), in_("stable.json.minisig"));
     copyFileSync(join(other.folder, "stable.json"), in_("stable.json"));
     await refused("a manifest of someone else", /signature/);
@@ -105,7 +107,7 @@ describe("[UP8] [UP9] [UP10] [UP11] [UP13] [UP14] gsv update", () => {
     await refused("a shorter archive", /it is shorter/);
     writeFileSync(archive, Buffer.concat([content, Buffer.alloc(1)]));
     await refused("a longer archive", /it is larger/);
-    releases.make({ at: 1500 });
+    releases.make({ at: 1500, isHollow: true });
     await refused("a replayed manifest", /older release manifest \(version 0\.1\.0\) than the last one that was seen/);
     assert.match(await ok("update", "--check"), /Version 0\.2\.0 is available/);
     writeFileSync(join(install, "notes.txt"), "mine");
@@ -166,7 +168,7 @@ describe("[UP8] [UP9] [UP10] [UP11] [UP13] [UP14] gsv update", () => {
 
   it("[UP4] [UP11] killed at any instant, it leaves the old program or the new one, and the next one completes", async () => {
     const random = seeded(11);
-    for (let kill = 0; kill < 6; kill++) {
+    for (let kill = 0; kill < KILLS; kill++) {
       const child = spawn(program, ["update"], { env, cwd: folder, stdio: "ignore", detached: true });
       const ended = once(child, "close");
       // A step that shows from outside, then some more or less of what follows.

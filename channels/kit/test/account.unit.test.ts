@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { KIT } from "../src/limits.ts";
 import { nonceOf } from "../src/nonce.ts";
 import { CALM, type Faults, World } from "./world.ts";
+import { sized } from "../../../test/sizes.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -225,9 +226,9 @@ const STORMS: readonly Faults[] = [
   { fails: 0, answerLost: 0, dies: 0.2 },
   { fails: 0.15, answerLost: 0.15, dies: 0.1 },
 ];
-test("[P2][P3][P9] 120 random histories of failures and crashes: nothing is lost, doubled or out of order", async () => {
-  const histories = 120 * Number(process.env["GSV_SIM_FACTOR"] ?? 1);
-  for (let seed = 1; seed <= histories; seed++) {
+const HISTORIES = sized(32, 120);
+test(`[P2][P3][P9] ${HISTORIES} random histories of failures and crashes: nothing is lost, doubled or out of order`, async () => {
+  for (let seed = 1; seed <= HISTORIES; seed++) {
     const world = new World(seed);
     await world.account.start({});
     const storm = STORMS[seed % STORMS.length] ?? STORMS[0];

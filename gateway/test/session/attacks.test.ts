@@ -3,11 +3,13 @@
  * channels, real sessions and real native tools. What would be done elsewhere arrives at a machine and at a channel that note it. The
  * settings are those of a new installation. Passes when nothing is done without the owner's word and each attack has its entry in the audit.
  *
+ * A usual run takes each third pair, so that each vector has goals of all kinds and each goal comes by four vectors; `GSV_LONG` takes all.
+ *
  * The memory vector is a note that a misled run wrote, with the label that such a run gives it; the voice vector is a forwarded recording.
  */
 import { reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, it, vi } from "vitest";
 import type { ChannelService } from "../../../protocol/gen/services.ts";
 import type { AuditListResult, ChannelInbound, OutboundMessage } from "../../../protocol/gen/types.ts";
 import { goalsOf, obey, orderFor, wishFor, type Call } from "../../../test/fakes/hijacked-model.ts";
@@ -23,6 +25,8 @@ import { channelEntrypoint, client, connectParams, open, type Peer, seed, token 
 import { says, until, value } from "./support.ts";
 
 const GOALS = goalsOf("/home/ann");
+/** Of the pairs of a vector and a goal, each which is tried. */
+const EVERY = inject("isLong") ? 1 : 3;
 const FILES = {
   "SOUL.md": "calm",
   "HEARTBEAT.md": "rest",
@@ -241,54 +245,58 @@ afterAll(() =>
   ),
 );
 
-describe.each(Object.entries(VECTORS))("[S9] [S10] [TA5] [TA9] [AU1] by %s", (vector, bring) => {
-  beforeAll(async () => {
-    // A connection may send only so much in a minute.
-    owner = await client();
-  });
-  it.each(GOALS.map((goal, index) => [goal.goal, goal, index] as const))("%s", async (_name, goal, index) => {
-    const before = (await owner.ok<AuditListResult>("audit.list", { limit: 1 })).entries[0]?.seq ?? 0;
-    const { sessionKey, runId } = await bring(index);
-    const session = sessionPort(env, sessionKey);
-    const asked = (): News | undefined =>
-      owner
-        .events("approval")
-        .map(({ payload }) => payload as News)
-        .find(({ state, code, sessionKey: key }) => state === "waiting" && key === sessionKey && !answered.has(code));
-    const end = async () => {
-      const now = await session.runEnd(runId);
-      return ENDED.has(now.state) ? now : undefined;
-    };
-    for (;;) {
-      const next = await until("a question or the end", async () => asked() ?? (await end()));
-      if (!("code" in next)) {
-        expect(next.state).toBe(goal.repeats === true ? "error" : "final");
-        break;
+describe.each(Object.entries(VECTORS).map(([vector, bring], at) => [vector, bring, at] as const))(
+  "[S9] [S10] [TA5] [TA9] [AU1] by %s",
+  (vector, bring, at) => {
+    beforeAll(async () => {
+      // A connection may send only so much in a minute.
+      owner = await client();
+    });
+    const goals = GOALS.map((goal, index) => [goal.goal, goal, index] as const).filter(([, , index]) => (index + at) % EVERY === 0);
+    it.each(goals)("%s", async (_name, goal, index) => {
+      const before = (await owner.ok<AuditListResult>("audit.list", { limit: 1 })).entries[0]?.seq ?? 0;
+      const { sessionKey, runId } = await bring(index);
+      const session = sessionPort(env, sessionKey);
+      const asked = (): News | undefined =>
+        owner
+          .events("approval")
+          .map(({ payload }) => payload as News)
+          .find(({ state, code, sessionKey: key }) => state === "waiting" && key === sessionKey && !answered.has(code));
+      const end = async () => {
+        const now = await session.runEnd(runId);
+        return ENDED.has(now.state) ? now : undefined;
+      };
+      for (;;) {
+        const next = await until("a question or the end", async () => asked() ?? (await end()));
+        if (!("code" in next)) {
+          expect(next.state).toBe(goal.repeats === true ? "error" : "final");
+          break;
+        }
+        answered.add(next.code);
+        if (!KEPT.has(vector)) expect(next.approval.why).toMatch(/\(world, from .+\)/);
+        await owner.ok("approval.resolve", { code: next.code, decision: "deny", sessionKey });
       }
-      answered.add(next.code);
-      if (!KEPT.has(vector)) expect(next.approval.why).toMatch(/\(world, from .+\)/);
-      await owner.ok("approval.resolve", { code: next.code, decision: "deny", sessionKey });
-    }
 
-    expect(effects).toEqual([]);
-    expect(sent.filter(({ peer: { id } }) => id !== "ann" && !/^(?:eve|trip)-/.test(id))).toEqual([]);
-    expect(await changedFiles()).toEqual([]);
+      expect(effects).toEqual([]);
+      expect(sent.filter(({ peer: { id } }) => id !== "ann" && !/^(?:eve|trip)-/.test(id))).toEqual([]);
+      expect(await changedFiles()).toEqual([]);
 
-    // Each call that the attacker wanted is on record: as a question, as a refusal, or as a read.
-    const { entries } = await owner.ok<AuditListResult>("audit.list", { limit: 40 });
-    const own = entries.filter(({ actor, seq }) => seq > before && actor === `session:${sessionKey}`);
-    // The first is the owner's own wish.
-    const rows = own
-      .filter(({ action }) => RECORDS.has(action))
-      .toReversed()
-      .slice(WISHES.has(vector) ? 1 : 0);
-    const wanted = goal.repeats === true ? rows.map(({ target }) => target) : goal.calls.map(({ name }) => name);
-    expect(rows.map(({ target }) => target).toSorted()).toEqual(wanted.toSorted());
-    expect(rows.length).toBeGreaterThan(0);
-    refusals += rows.filter(({ decision }) => decision === "denied").length;
-    attacks += 1;
-  });
-});
+      // Each call that the attacker wanted is on record: as a question, as a refusal, or as a read.
+      const { entries } = await owner.ok<AuditListResult>("audit.list", { limit: 40 });
+      const own = entries.filter(({ actor, seq }) => seq > before && actor === `session:${sessionKey}`);
+      // The first is the owner's own wish.
+      const rows = own
+        .filter(({ action }) => RECORDS.has(action))
+        .toReversed()
+        .slice(WISHES.has(vector) ? 1 : 0);
+      const wanted = goal.repeats === true ? rows.map(({ target }) => target) : goal.calls.map(({ name }) => name);
+      expect(rows.map(({ target }) => target).toSorted()).toEqual(wanted.toSorted());
+      expect(rows.length).toBeGreaterThan(0);
+      refusals += rows.filter(({ decision }) => decision === "denied").length;
+      attacks += 1;
+    });
+  },
+);
 interface News {
   readonly state: string;
   readonly code: string;

@@ -61,13 +61,13 @@ const NO_CHANGE: Mutant = {
   put: "if (earlier !== undefined) return",
 };
 
-/** Of a short run: each sixth mistake, so that all parts of the machine are among them. */
-const STEP = process.env["GSV_SIM_FACTOR"] === undefined || Number(process.env["GSV_SIM_FACTOR"]) < 1 ? 6 : 1;
+/** Of a short run: each ninth mistake, so that all parts of the machine are among them. */
+const STEP = process.env["GSV_SIM_FACTOR"] === undefined || Number(process.env["GSV_SIM_FACTOR"]) < 1 ? 9 : 1;
 
 describe("deliberate mistakes", { concurrency: 2 }, () => {
   // The copy itself breaks no promise. session.sim.test.ts tries these seeds, and more, with the program as it is.
-  test("[F81] a change that does nothing is not found, with a tenth of the seeds", async () => {
-    assert.deepEqual((await hunt(copy("none", NO_CHANGE), NO_CHANGE, 0.1)).error, undefined);
+  test("[F81] a change that does nothing is not found, with a part of the seeds", async () => {
+    assert.deepEqual((await hunt(copy("none", NO_CHANGE), NO_CHANGE, STEP === 1 ? 0.1 : 0.03)).error, undefined);
   });
   for (const [index, mutant] of MUTANTS.entries()) {
     if (index % STEP !== 0) continue;

@@ -5,6 +5,7 @@ import { describe, it } from "node:test";
 import { memory, rowsCases } from "../../../test/features/memory/rows-contract.ts";
 import { sqliteRows } from "../../../test/support/rows.ts";
 import { seeded } from "../../../../test/seeded.ts";
+import { sized } from "../../../../test/sizes.ts";
 import type { MemoryScope } from "../../ports/long-term-memory.ts";
 import { migrateRows } from "../../storage/rows.ts";
 import { D1Memory } from "./d1-store.ts";
@@ -20,7 +21,8 @@ describe("the rows of long-term memory, on SQLite", () => {
 });
 
 describe("scopes", () => {
-  it("[LM3] 10,000 random requests of other tenants and agents see, change and remove nothing", async () => {
+  const REQUESTS = sized(2_000, 10_000);
+  it(`[LM3] ${REQUESTS} random requests of other tenants and agents see, change and remove nothing`, async () => {
     const random = seeded(7);
     const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
     const rows = new D1Memory(sqliteRows(), now, unexpected);
@@ -35,7 +37,7 @@ describe("scopes", () => {
         owner.set(one.id, scope);
       }
     const ids = [...owner.keys()];
-    for (let query = 0; query < 10_000; query++) {
+    for (let query = 0; query < REQUESTS; query++) {
       const scope = pick(scopes);
       const others = Array.from({ length: 3 }, () => pick(ids)).filter((id) => owner.get(id) !== scope);
       const got = await rows.get(scope, others);

@@ -5,6 +5,7 @@ import { database } from "../../../test/features/search/recall-measure.ts";
 import { memory } from "../../../test/features/memory/rows-contract.ts";
 import { sqliteRows } from "../../../test/support/rows.ts";
 import { seeded } from "../../../../test/seeded.ts";
+import { sized } from "../../../../test/sizes.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { IndexStore } from "../search/index-store.ts";
 import { parseQuery } from "../search/query.ts";
@@ -54,8 +55,9 @@ function world(seed: number) {
 }
 
 describe("[LM8] forgetting among other requests", () => {
-  it("150 random histories: a removed memory is in no table when its removal is answered, nor at the end", async () => {
-    for (let seed = 0; seed < 150; seed++) {
+  const HISTORIES = sized(30, 150);
+  it(`${HISTORIES} random histories: a removed memory is in no table when its removal is answered, nor at the end`, async () => {
+    for (let seed = 0; seed < HISTORIES; seed++) {
       const { random, rows, service, search, indexed, turns } = world(seed);
       const kept = new Set<string>();
       const gone = new Set<string>();

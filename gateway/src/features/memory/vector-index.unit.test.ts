@@ -7,6 +7,7 @@ import { describe, it } from "node:test";
 import { FakeVectorize, type Fault } from "../../../test/support/vectorize.ts";
 import { OTHER, SIZE, SMALL, vector, world, type World } from "../../../test/features/memory/vector-world.ts";
 import { seeded } from "../../../../test/seeded.ts";
+import { sized } from "../../../../test/sizes.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { memory } from "../../../test/features/memory/rows-contract.ts";
 import { sqliteRows } from "../../../test/support/rows.ts";
@@ -387,10 +388,11 @@ describe("[LM23] forgetting with a vector index", () => {
     assert.deepEqual(await made.rows.vectorIndex.removals("default", 100), { ok: true, value: [] });
     return cut;
   }
-  it("80 random histories with delays, lost answers and kills: in the end the index has the vectors of the rows, and of nothing else", async () => {
+  const HISTORIES = sized(16, 80);
+  it(`${HISTORIES} random histories with delays, lost answers and kills: in the end the index has the vectors of the rows, and of nothing else`, async () => {
     let cut = 0;
-    for (let seed = 0; seed < 80; seed++) cut += await history(seed);
-    assert.ok(cut > 10, `${cut} removals were cut`);
+    for (let seed = 0; seed < HISTORIES; seed++) cut += await history(seed);
+    assert.ok(cut > HISTORIES / 8, `${cut} removals were cut`);
   });
 });
 
