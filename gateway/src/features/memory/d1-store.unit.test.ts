@@ -5,7 +5,6 @@ import { describe, it } from "node:test";
 import { memory, rowsCases } from "../../../test/features/memory/rows-contract.ts";
 import { sqliteRows } from "../../../test/support/rows.ts";
 import { seeded } from "../../../../test/seeded.ts";
-import { sized } from "../../../../test/sizes.ts";
 import type { MemoryScope } from "../../ports/long-term-memory.ts";
 import { migrateRows } from "../../storage/rows.ts";
 import { D1Memory } from "./d1-store.ts";
@@ -21,7 +20,7 @@ describe("the rows of long-term memory, on SQLite", () => {
 });
 
 describe("scopes", () => {
-  const REQUESTS = sized(2_000, 10_000);
+  const REQUESTS = 10_000;
   it(`[LM3] ${REQUESTS} random requests of other tenants and agents see, change and remove nothing`, async () => {
     const random = seeded(7);
     const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
