@@ -3,7 +3,8 @@
  *
  *   node build.ts [--release] [--check]
  *
- * The types of the addon (js/gen/native.d.ts) come from its Rust code, and are committed. `--check` fails when they have changed.
+ * The types of the addon (js/gen/native.d.ts) come from its Rust code, and are committed. `--check` fails when they have changed,
+ * and without `--release` builds all Rust code, as the tests do.
  * Cargo decides what is out of date.
  */
 import { spawnSync } from "node:child_process";
@@ -29,7 +30,9 @@ const target = process.env["CARGO_TARGET_DIR"] ?? join(ROOT, "target");
 const definitions = join(target, "napi-types");
 mkdirSync(definitions, { recursive: true });
 const found = readdirSync(definitions).length > 0;
-run("cargo", ["build", "--locked", "--package", "gsv-napi", ...(values.release ? ["--release"] : [])], {
+/** One package alone chooses fewer features of the dependencies, and compiles most of them again beside those of the tests. */
+const what = values.check && !values.release ? ["--workspace", "--all-targets"] : ["--package", "gsv-napi"];
+run("cargo", ["build", "--locked", ...what, ...(values.release ? ["--release"] : [])], {
   // The addon's macros write its types there while it is compiled. A build that finds them may reuse what it has.
   NAPI_TYPE_DEF_TMP_FOLDER: definitions,
   ...(found ? {} : { NAPI_FORCE_BUILD_GSV_NAPI: "types" }),

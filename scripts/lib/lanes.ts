@@ -191,7 +191,11 @@ const NAPI: Lane = {
     const gsv = await buildGsv("debug", log);
     if (gsv !== null) return gsv;
     // Below the priority of tests, as every compilation. It also compares the committed types with the Rust code.
-    const built = await run("nice", ["-n", "10", process.execPath, join(PACKAGE, "build.ts"), "--check"], { cwd: ROOT, logFile: log });
+    const built = await run("nice", ["-n", "10", process.execPath, join(PACKAGE, "build.ts"), "--check"], {
+      cwd: ROOT,
+      logFile: log,
+      env: FIRST,
+    });
     return failedOnly(fromCommand(built, "crates/gsv-napi/build.ts", BUILT));
   },
   go: (log, report) => endToEnd(files(/^crates\/gsv-napi\/test\/.*\.test\.ts$/), log, report, "debug"),
