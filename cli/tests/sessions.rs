@@ -27,9 +27,9 @@ fn r3_who_stops_a_run_is_told_what_is_taken_up_next() {
         .ok()
         .stderr
     };
-    assert!(stop(Some(2)).contains("Stopped, with 1 tool call. 2 messages that waited are taken up now."));
-    assert!(stop(Some(1)).contains("1 message that waited is taken up now."));
-    assert!(!stop(None).contains("waited"));
+    assert!(stop(Some(2)).contains("Stopped, with 1 tool call. Next: 2 queued messages."));
+    assert!(stop(Some(1)).contains("Next: 1 queued message."));
+    assert!(!stop(None).contains("queued"));
 }
 
 #[test]

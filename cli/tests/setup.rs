@@ -345,11 +345,31 @@ fn su2_an_address_that_was_set_for_another_provider_is_said_to_be_unused_before_
         present(connection, &early);
         serve(connection, "models.list", &json!({}), &providers());
         present(connection, &early);
+        serve(connection, "config.get", &json!({"path": "providers"}), &json!({}));
         serve(connection, "models.list", &json!({"provider": "openai"}), &models());
     });
     let said = run.failed(2).stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-    let expected = r#"`model.baseUrl` was set for demo and is not used for openai. To use it: `gsv config set providers.openai '{"baseUrl":"http://127.0.0.1:1/v1","wire":"openai-completions"}'`, then run this command again."#;
+    let expected = r#"`model.baseUrl` was set before openai was chosen and is not used for it. To use it: `gsv config set providers.openai '{"baseUrl":"http://127.0.0.1:1/v1","wire":"openai-completions"}'`, then run this command again."#;
     assert!(said.contains(expected), "{said}");
+    // Who did that is told nothing, nor who leaves another provider's server.
+    let servers = json!({"value": {"openai": {"baseUrl": "http://127.0.0.1:1/v1"}}});
+    let run = played(&["setup", "--provider", "openai", "--yes"], |connection| {
+        present(connection, &early);
+        serve(connection, "models.list", &json!({}), &providers());
+        present(connection, &early);
+        serve(connection, "config.get", &json!({"path": "providers"}), &servers);
+        serve(connection, "models.list", &json!({"provider": "openai"}), &models());
+    });
+    assert!(!run.failed(2).stderr.contains("baseUrl"));
+    let mut other = model("anthropic", "x");
+    other["baseUrl"] = json!("http://127.0.0.1:1/v1");
+    let run = played(&["setup", "--provider", "openai", "--yes"], |connection| {
+        present(connection, &other);
+        serve(connection, "models.list", &json!({}), &providers());
+        present(connection, &other);
+        serve(connection, "models.list", &json!({"provider": "openai"}), &models());
+    });
+    assert!(!run.failed(2).stderr.contains("baseUrl"));
 }
 
 #[test]
@@ -419,7 +439,7 @@ fn su2_the_server_of_another_provider_is_removed_with_its_headers_and_how_to_kee
     });
     let warned = run.ok().stderr.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        warned.contains("If it is the server of openai: `gsv config set model.baseUrl http://127.0.0.1:1/v1`"),
+        warned.contains("If it is the server of openai: `gsv config set providers.openai '{\"baseUrl\":\"http://127.0.0.1:1/v1\",\"wire\":\"openai-completions\"}'`"),
         "{warned}"
     );
 }

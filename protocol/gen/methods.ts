@@ -560,7 +560,7 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Stops the session's current run, or the named run. Running tool calls are cancelled. `waiting`: messages that are taken up next. */
+  /** Stops the session's current run, or the named run. Running tool calls are cancelled. `waiting`: messages in the queue, which come next. */
   "chat.abort": {
     params: "ChatAbortParams",
     result: "ChatAbortResult",

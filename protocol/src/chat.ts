@@ -91,7 +91,7 @@ method("chat.send", {
 });
 
 method("chat.abort", {
-  doc: "Stops the session's current run, or the named run. Running tool calls are cancelled. `waiting`: messages that are taken up next.",
+  doc: "Stops the session's current run, or the named run. Running tool calls are cancelled. `waiting`: messages in the queue, which come next.",
   params: { sessionKey: SessionKey, runId: t.optional(RunId) },
   result: {
     ok: t.bool(),

@@ -133,14 +133,14 @@ pub async fn forget(context: &Context, args: args::MemoryForget) -> Outcome {
 fn forgotten_text(forgotten: u64, asked: u64, agent: &str) -> String {
     let others = match asked.saturating_sub(forgotten) {
         0 => return format!("Removed {} for good", memories(forgotten)),
-        1 => "1 id names no memory, or none any more".to_owned(),
-        many => format!("{} ids name no memory, or none any more", grouped(many)),
+        1 => "1 id is unknown or already removed".to_owned(),
+        many => format!("{} ids are unknown or already removed", grouped(many)),
     };
     let removed = match forgotten {
         0 => "Nothing was removed".to_owned(),
         some => format!("Removed {} for good", memories(some)),
     };
-    format!("{removed}: {others}. `gsv memory list{agent}` shows those that there are")
+    format!("{removed}: {others}. `gsv memory list{agent}` shows the memories")
 }
 
 pub async fn export(context: &Context, args: args::MemoryExport) -> Outcome {
@@ -292,11 +292,11 @@ mod tests {
         assert_eq!(forgotten_text(2, 2, ""), "Removed 2 memories for good");
         assert_eq!(
             forgotten_text(1, 3, ""),
-            "Removed 1 memory for good: 2 ids name no memory, or none any more. `gsv memory list` shows those that there are"
+            "Removed 1 memory for good: 2 ids are unknown or already removed. `gsv memory list` shows the memories"
         );
         assert_eq!(
             forgotten_text(0, 1, " --agent x"),
-            "Nothing was removed: 1 id names no memory, or none any more. `gsv memory list --agent x` shows those that there are"
+            "Nothing was removed: 1 id is unknown or already removed. `gsv memory list --agent x` shows the memories"
         );
     }
 

@@ -119,7 +119,10 @@ pub async fn present(client: &Client) -> Outcome<ModelRef> {
 }
 
 async fn settings(client: &Client) -> Outcome<Value> {
-    let path = Some("model".to_owned());
+    section(client, "model").await
+}
+async fn section(client: &Client, path: &str) -> Outcome<Value> {
+    let path = Some(path.to_owned());
     Ok(client
         .call::<ConfigGet>(ConfigGetParams { path })
         .await?
@@ -129,27 +132,32 @@ async fn settings(client: &Client) -> Outcome<Value> {
 
 /// What `model.baseUrl` means for a provider.
 pub enum Server {
-    /// It is not set.
-    Usual,
+    /// Nothing: it is not set, or it is another provider's.
+    None,
     /// It is this provider's, which may need no key.
     Own,
-    /// It is another provider's: no call of this one goes there. The warning says how it would.
-    OfAnother(String),
+    /// It was set before a provider was chosen, and no call goes there. The warning says how one would.
+    Unused(String),
 }
 pub async fn server_of(client: &Client, provider: &str) -> Outcome<Server> {
-    let setting = settings(client).await?;
+    let setting = section(client, "model").await?;
     let text = |name: &str| setting.get(name).and_then(Value::as_str);
     let Some(address) = text("baseUrl") else {
-        return Ok(Server::Usual);
+        return Ok(Server::None);
     };
-    let before = text("provider").unwrap_or(DEMO);
-    if before == provider {
-        return Ok(Server::Own);
+    match text("provider").unwrap_or(DEMO) {
+        before if before == provider => return Ok(Server::Own),
+        DEMO => {}
+        _ => return Ok(Server::None),
     }
-    let (before, provider) = (one_line(before, 100), one_line(provider, 100));
-    let own = server_setting(&one_line(address, 300), text("wire"));
-    Ok(Server::OfAnother(format!(
-        "`model.baseUrl` was set for {before} and is not used for {provider}. To use it: `gsv config set providers.{provider} {own}`, then run this command again."
+    let servers = section(client, "providers").await?;
+    if servers.get(provider).is_some_and(|own| own.get("baseUrl").is_some()) {
+        return Ok(Server::None);
+    }
+    let provider = one_line(provider, 100);
+    let server = server_setting(&one_line(address, 300), text("wire"));
+    Ok(Server::Unused(format!(
+        "`model.baseUrl` was set before {provider} was chosen and is not used for it. To use it: `gsv config set providers.{provider} {server}`, then run this command again."
     )))
 }
 /// The value of a setting `providers.NAME`, quoted for a shell.
@@ -245,7 +253,8 @@ fn of_another_server(value: &mut Value, before: &str, next: &str) -> Option<Stri
         None => String::new(),
         // The demo model has no server, so the address may be meant for the model that is chosen now.
         Some(address) if before == DEMO => {
-            format!(" If it is the server of {next}: `gsv config set model.baseUrl {address}`")
+            let server = server_setting(&address, wire.as_deref());
+            format!(" If it is the server of {next}: `gsv config set providers.{next} {server}`")
         }
         Some(address) => {
             let server = server_setting(&address, wire.as_deref());

@@ -39,8 +39,7 @@ pub async fn stop(context: &Context, args: Stop) -> Outcome {
             };
             match done.waiting.filter(|_| done.was_running) {
                 None | Some(0) => stopped,
-                Some(1) => format!("{stopped} 1 message that waited is taken up now."),
-                Some(many) => format!("{stopped} {many} messages that waited are taken up now."),
+                Some(count) => format!("{stopped} Next: {}.", counted(count.into(), "queued message")),
             }
         })
         .await;

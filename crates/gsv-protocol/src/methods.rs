@@ -803,7 +803,7 @@ impl Method for ChannelsList {
     }
 }
 
-/// Stops the session's current run, or the named run. Running tool calls are cancelled. `waiting`: messages that are taken up next.
+/// Stops the session's current run, or the named run. Running tool calls are cancelled. `waiting`: messages in the queue, which come next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChatAbort;
 impl Method for ChatAbort {

@@ -43,7 +43,7 @@ pub async fn choose(context: &Context, dialogue: &Dialogue, args: &Setup) -> Out
     } else {
         let server = model::server_of(&client, &provider).await?;
         // Before the test, which would fail without a word about it.
-        if let Server::OfAnother(warning) = &server {
+        if let Server::Unused(warning) = &server {
             dialogue.out.warn(warning);
         }
         let is_ready =

@@ -16,7 +16,7 @@ pub(crate) fn hidden_files(tier: Tier) {
         "home/.gsv/token",
         "home/.config/gsv/config.toml",
         "home/.cargo/credentials.toml",
-        "home/.erlang.cookie",
+        "home/.mylogin.cnf",
     ] {
         scene.fails(tier, &format!("cat \"$ROOT/{file}\" && test -s \"$ROOT/{file}\""));
     }

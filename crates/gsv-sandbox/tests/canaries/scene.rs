@@ -65,7 +65,7 @@ impl Scene {
             "home/.netrc",
             "home/.gsv/token",
             "home/.config/gsv/config.toml",
-            "home/.erlang.cookie",
+            "home/.mylogin.cnf",
             "home/.bashrc",
             "state/token",
             "other/file",

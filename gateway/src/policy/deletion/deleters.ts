@@ -3,6 +3,7 @@
  */
 
 import { remembered } from "../remembered.ts";
+import { removesFromStore } from "./git-store.ts";
 import { asGit, GIT_PROGRAM, withoutG } from "../wrappers.ts";
 
 /** Files that a command may delete without a question. */
@@ -240,6 +241,7 @@ function byGit(args: readonly string[], trust: TemporaryTrust): number | "many" 
   while (args[at]?.startsWith("-") === true) at += GIT_VALUE.has(args[at] ?? "") ? 2 : 1;
   const [subcommand, ...rest] = args.slice(at);
   const has = (option: RegExp): boolean => rest.some((arg) => option.test(arg));
+  if (removesFromStore(subcommand ?? "", rest, args.slice(0, at))) return "many";
   // Git takes every beginning of a long option that no other one has.
   switch (subcommand) {
     case "clean":
@@ -254,17 +256,6 @@ function byGit(args: readonly string[], trust: TemporaryTrust): number | "many" 
       return (rest[0] === undefined || /^(?:push|save|-.*)$/.test(rest[0])) && has(/^-[a-z]*[au]|^--[ai]/) ? "many" : 0;
     case "reset":
       return has(/^--(?:h(?!elp)|mer?)/) ? "many" : 0;
-    // What no name leads to any more is lost: a stash, a branch, the commits before a rebase. The input may name any number of them.
-    case "update-ref":
-      return has(/^-[a-z]*d|^--st/) ? "many" : 0;
-    case "gc":
-      return endsEarly(rest, /^--p[a-z]*(?:=(.*))?$/) || args.slice(0, at).some((arg) => EXPIRE_SETTING.test(arg)) ? "many" : 0;
-    case "prune":
-      return isDryRunOr(rest, /^--dr/) ? 0 : "many";
-    case "reflog":
-      return !isDryRunOr(rest, /^--dr/) && (/^(?:delete|drop)$/.test(rest[0] ?? "") || endsEarly(rest, /^--exp[a-z-]*(?:=(.*))?$/))
-        ? "many"
-        : 0;
     case "checkout":
     case "switch":
     case "restore":
@@ -300,15 +291,6 @@ function byGit(args: readonly string[], trust: TemporaryTrust): number | "many" 
       return 0;
   }
 }
-/** For how long git keeps what no name leads to: a shorter time than its own one, or one that was chosen. */
-const KEPT_AS_USUAL = /^(?:$|-|never$|false$|2\.weeks|two\.weeks)/;
-const EXPIRE_SETTING = /^(?:-c|--config=)?gc\..*expire[a-z]*=(?!never$|2\.weeks)/i;
-/** Whether an option names such a time, in the same word or the next one. */
-const endsEarly = (args: readonly string[], option: RegExp): boolean =>
-  args.some((arg, at) => {
-    const found = option.exec(arg);
-    return found !== null && !KEPT_AS_USUAL.test(found[1] ?? args[at + 1] ?? "");
-  });
 /** Of git grep and difftool: a program that gets the names of the files. */
 const PAGER = /^(?:-[A-Za-z0-9]*O|--op)/;
 const EXTCMD = /^(?:-[A-Za-z]*x|--e[a-z]*)$/;

@@ -14,8 +14,10 @@ const OF_MODES = words(
 );
 /** Subcommands of git that delete with an option or another subcommand only. */
 const OF_GIT = words(
-  "clean rm worktree stash reset checkout switch restore checkout-index read-tree sparse-checkout submodule update-ref gc reflog",
+  "clean rm worktree stash reset checkout switch restore checkout-index read-tree sparse-checkout submodule update-ref gc reflog repack",
 );
+/** Of those: delete by their own first word, which an expansion in quotes may be. */
+const BY_FIRST_WORD = words("stash worktree submodule reflog");
 
 /** Whether a command of a program of several modes has a mode that the shell makes. */
 export function hasExpandedMode({ words, options }: ReadCommand): boolean {
@@ -36,6 +38,9 @@ function isModeMade(name: string, given: readonly string[], options: readonly bo
     const subcommand = given[at] ?? "";
     if (options[at] === true || EXPANSION.test(subcommand)) return true;
     if (!OF_GIT.has(subcommand)) return false;
+    if (BY_FIRST_WORD.has(subcommand) && (options[at + 1] === true || EXPANSION.test(given[at + 1] ?? ""))) return true;
+    // Its other words name what is shown.
+    if (subcommand === "reflog" && !/^(?:expire|delete|drop)$/.test(given[at + 1] ?? "")) return false;
   }
   return options.slice(at).some((isExpanded) => isExpanded);
 }

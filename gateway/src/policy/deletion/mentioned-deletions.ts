@@ -1,5 +1,6 @@
 /** Deletions that are mentioned in code, or behind an option, of a program that runs other commands (rule PO13). PURE. */
 import { type TemporaryTrust, countOf, MAX_DELETED, namesDeleter, nameOf } from "./deleters.ts";
+import { deletesInLoop, REMOVES_FILE } from "./deletion-in-loops.ts";
 import type { ReadingSteps } from "./reading-steps.ts";
 import { withoutQuotes } from "../quotes.ts";
 
@@ -51,7 +52,7 @@ function isMentioned(text: string, program: string, reading: Reading): boolean {
 }
 /** Functions of common languages that delete a folder with what is in it. */
 const REMOVES_FOLDERS =
-  /\b(?:rmtree|remove_tree|rm_rf|rm_r|remove_dir(?:_all)?|remove_entry(?:_secure)?|deltree|del_dir_r|delete-directory|delete-tree|deleteDir(?:ectory)?|cleanDirectory|RemoveAll|deleteRecursively|emptyDir(?:Sync)?)\b|\bunlink[\s(]*(?:glob|<|@|for(?:each)?\b)|\b(?:delete|unlink|rm|rm_f|remove)\b[\s(]{0,9}\*[A-Za-z_]|\bfile\s+del(?:ete)?\s+-f|\bdelete\s*\([^()]{0,300},\s*["']?rf["']?\s*\)|(?<!\bDeno\W{0,9})\bremoveSync\b/;
+  /(?:\b|\s-[a-z]{0,3}e)(?:rmtree|remove_tree|rm_rf|rm_r|remove_dir(?:_all)?|remove_entry(?:_secure)?|deltree|del_dir_r|RemoveAll|deleteRecursively|emptyDir(?:Sync)?)\b|\b(?:deleteDir(?:ectory)?|cleanDirectory)\s{0,9}\(|\([\w:]{0,20}\bdelete-(?:directory|tree)\b|\bunlink[\s(]*(?:glob|<|@|for(?:each)?\b)|\b(?:delete|unlink|rm|rm_f|remove)\b[\s(]{0,9}\*[A-Za-z_]|\bfile\s+del(?:ete)?\s+-f|\bdelete\s*\([^()]{0,300},\s*["']?rf["']?\s*\)|(?<!\bDeno\W{0,9})\bremoveSync\b/;
 /** Of JavaScript: those do it with an option that may stand anywhere in the code. `rm` is a function, not the program. */
 const REMOVES_WITH_OPTION =
   /\brm(?:dir)?(?:Sync\b|\s{0,9}\(|`?\s{0,9}[\]}:]|\?\.|\.(?:call|apply|bind)\b)|\bDeno\b[^;]{0,20}\bremove|\bremove(?:Sync)?\b[^;]{0,20}\bDeno/;
@@ -59,8 +60,6 @@ const IS_RECURSIVE = /\brecursive\b|\\(?:x|u)/;
 /** Of several languages: what a folder holds, or a list that comes from elsewhere, and a function that deletes one file. */
 const LISTS =
   /\b(?:walk|fwalk|scandir|listdir|r?glob|iterdir|readdir(?:Sync)?|opendir|DirectoryIterator|WalkDir|read_dir|each_child|children|entries|stdin)\b|\bDir\s{0,9}[.[]|\bFind\b/i;
-const REMOVES_FILE =
-  /\b(?:unlink(?:Sync)?|rmSync|remove_file|rm_f|file\s+del(?:ete)?)\b|\b(?:os|File|Files|Deno|pathname|fs)\s{0,9}\.\s{0,9}(?:remove(?:Sync)?|delete|unlink|rm)\b|\bos\s{0,9}\.\s{0,9}Remove\b/;
 /** One of these is in any such name. Most texts have none. */
 const MAY_REMOVE = /rm|remove|del|unlink|empty|cleandir|move|mv|rename|replace/i;
 const removesFolders = (text: string): boolean =>
@@ -90,29 +89,6 @@ function deletesList(words: readonly string[], text: string): boolean {
   if (words.some((word) => HAS_GLOB.test(word)) || (LISTS_WITH_LOOP.test(unnamed) && LOOPS.test(unnamed)) || deletesInLoop(unnamed))
     return true;
   return words.some((word) => /^(?:perl|ruby)/.test(nameOf(word))) && words.some((word) => READS_LINES.test(word));
-}
-/** Variables of a loop: `for f in`, `for (const f of`, `for i=1`, `foreach (l as $f)`, `forEach(f =>`, `each { |f|`. */
-const LOOP_VARIABLE =
-  /\bfor(?:each)?\b[\s(]{0,9}(?:(?:const|let|var|my|local)\s{1,9})?\$?(\w+)(?:\s{0,9},\s{0,9}(\w+))?\s{0,9}(?:in\b|of\b|=|\()|\b(?:forEach|map|filter|each\w{0,20})\s{0,9}\(\s{0,9}(?:async\b\s{0,9})?(?:function\b\s{0,9})?\(?\s{0,9}(\w+)|\b(?:each\w{0,20}|map|times|upto|downto|step|select|collect|loop)\b[^|\n;]{0,100}\|\s{0,9}\(?(\w+)(?:\s{0,9},\s{0,9}(\w+))?/g;
-const REMOVAL = new RegExp(REMOVES_FILE.source, "g");
-/** The function itself is given to the loop, or is in the body of one without a variable. */
-const LOOPS_REMOVAL = new RegExp(
-  String.raw`\b(?:forEach|map|each|for_each)\b[\s(&]{0,9}(?:${REMOVES_FILE.source})|\b(?:while|until|loop)\b(?:[^\n;]|\n[ \t]){0,200}(?:${REMOVES_FILE.source})`,
-);
-/** Characters of a statement that are looked at, before and after the name of the function. */
-const NEAR = 200;
-/** Whether code deletes what the variable of a loop names, whatever the list is. Names that are written out are no longer in the text. */
-function deletesInLoop(text: string): boolean {
-  if (LOOPS_REMOVAL.test(text)) return true;
-  const variables = [...text.matchAll(LOOP_VARIABLE)].slice(0, MAX_MENTIONS).flatMap(([, ...names]) => names.filter(Boolean));
-  if (variables.length === 0) return false;
-  const near = [...text.matchAll(REMOVAL)].slice(0, MAX_MENTIONS).map(({ 0: found, index }) => {
-    const before = text.slice(Math.max(0, index - NEAR), index);
-    const [after = ""] = text.slice(index + found.length, index + found.length + NEAR).split(/[;\n]/, 1);
-    return `${before.slice(1 + Math.max(...[..."\n;:{>"].map((end) => before.lastIndexOf(end))))}${found}${after}`;
-  });
-  const used = new Set(near.flatMap((statement) => statement.split(/\W+/)));
-  return variables.some((name) => name !== undefined && used.has(name));
 }
 /** Of code: to a folder that ends with the command. */
 const MOVES_AWAY =

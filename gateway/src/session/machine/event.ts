@@ -275,7 +275,7 @@ export type Answer =
       readonly interrupted?: string;
     }
   | { readonly type: "refused"; readonly error: GsvError }
-  /** `waiting`: messages that are taken up next. */
+  /** `waiting`: messages in the queue, which come next. */
   | {
       readonly type: "aborted";
       readonly wasRunning: boolean;

@@ -148,13 +148,13 @@ function abort(d: Draft, event: EventOf<"Abort">): void {
   if (isRunning(run) && (event.runId === undefined || event.runId === run.runId)) {
     take(d, "runStopped");
     const cancelled = endByAbort(d, run, "Stopped by the user.");
-    const waiting = d.state.queue.count;
-    d.answer = { type: "aborted", wasRunning: true, runId: run.runId, cancelled, ...(waiting === 0 ? {} : { waiting }) };
+    d.answer = { type: "aborted", wasRunning: true, runId: run.runId, cancelled, ...waitingIn(d) };
     return;
   }
   if (run.phase === "archiving" && run.kind === "compact" && (event.runId === undefined || event.runId === run.resume?.runId)) {
-    d.answer = { type: "aborted", wasRunning: true, cancelled: 0, ...(run.resume ? { runId: run.resume.runId } : {}) };
+    const resumed = run.resume ? { runId: run.resume.runId } : {};
     stopCompaction(d, run, "Stopped by the user.");
+    d.answer = { type: "aborted", wasRunning: true, cancelled: 0, ...resumed, ...waitingIn(d) };
     return;
   }
   if (event.runId !== undefined && at.named && !at.named.incoming.quiet) {
@@ -172,6 +172,8 @@ function abort(d: Draft, event: EventOf<"Abort">): void {
   }
   d.answer = { type: "aborted", wasRunning: false, cancelled: 0 };
 }
+
+const waitingIn = ({ state: { queue } }: Draft): { readonly waiting?: number } => (queue.count === 0 ? {} : { waiting: queue.count });
 
 /** Rule ST2. The run ends; what waits stays in the queue until the session goes on. */
 function held(d: Draft, event: EventOf<"Held">): void {

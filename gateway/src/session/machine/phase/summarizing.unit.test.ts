@@ -149,7 +149,7 @@ describe("compaction", () => {
     b.full(b.plan(3));
     b.say("d");
     const { answer } = b.apply({ type: "Abort" });
-    assert.deepEqual(answer, { type: "aborted", wasRunning: true, runId: "run-c", cancelled: 0 });
+    assert.deepEqual(answer, { type: "aborted", wasRunning: true, runId: "run-c", cancelled: 0, waiting: 1 });
     assert.deepEqual([b.state.contextFrom, b.state.work], [1, undefined]);
     assert.equal(b.thinking().runId, "run-d");
     assert.equal(b.log.filter((row) => row.runId === "run-c" && row.kind === "notice" && row.notice === "aborted").length, 1);
