@@ -17,11 +17,9 @@ const indented = (lines: string): string =>
 
 /** `files`: the text of each file. Throws for a kind that this package does not use. */
 export function nativeTypes(files: readonly string[]): string {
-  const written = files
-    .join("\n")
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => JSON.parse(line) as Written);
+  // The addon and its tests are compiled apart, and each writes the same lines.
+  const lines = new Set(files.flatMap((text) => text.split("\n")).filter((line) => line !== ""));
+  const written = [...lines].map((line) => JSON.parse(line) as Written);
   const classes = new Map(written.filter(({ kind }) => kind === "struct").map(({ name, js_doc }) => [name, js_doc]));
   let out = "// Generated from crates/gsv-napi/src: npm run build --workspace @gsv/node. Do not edit.\n";
   for (const { kind, name, js_doc, def } of written.toSorted((left, right) => (left.name < right.name ? -1 : 1))) {

@@ -137,9 +137,12 @@ pub(crate) async fn timeout_goes_on(scene: &Scene) {
     };
     let result = json_of(&call.wait(CallContext::new(CALL)).await.unwrap());
     assert_eq!(
-        (&result["timedOut"], &result["status"], &result["output"]),
-        (&json!(true), &json!("failed"), &json!("before\n"))
+        (&result["timedOut"], &result["status"]),
+        (&json!(true), &json!("failed"))
     );
+    // A shell whose child gets the signal first says so before it ends itself.
+    let output = result["output"].as_str().unwrap();
+    assert!(["before\n", "before\nTerminated\n"].contains(&output), "{output}");
     assert!(result["durationMs"].as_u64().unwrap() >= 1490 && !is_running(&info.pid.to_string()));
     let (later, _events) = scene.tools();
     let Reattached::Finished(later) = later.reattach(&info.spool).await.unwrap() else {
