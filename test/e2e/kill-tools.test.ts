@@ -130,15 +130,20 @@ describe("a call on a node with a ledger", () => {
 
   it("[K20] [P7] missing acknowledgements and repeated results change nothing", async () => {
     const cell = oneCall("k20 deaf");
-    node.at.acked = (call, nth) => (call.args["cell"] === cell.name && nth <= 2 ? "lose" : undefined);
+    let lost = 0;
+    node.at.acked = (call, nth) => {
+      if (call.args["cell"] !== cell.name || nth > 2) return undefined;
+      lost += 1;
+      return "lose";
+    };
     await cell.sayIntoKill();
     await until(
-      "the gateway has the result",
-      () => node.callOf(cell.name)?.state === "finished" && rig.model.turns(cell.name).length === 2,
+      "the gateway has the result, and its acknowledgement is lost",
+      () => node.callOf(cell.name)?.state === "finished" && rig.model.turns(cell.name).length === 2 && lost === 1,
     );
     rig.shoot();
     await rig.risen();
-    await until("the node is back", () => node.online);
+    await until("the node is back, and the next acknowledgement is lost too", () => node.online && lost === 2);
     const callId = node.callOf(cell.name)?.callId ?? "";
     for (let i = 0; i < 3; i++) assert.deepEqual(await node.repeat(callId), { ok: true });
     node.leave();
