@@ -27,8 +27,8 @@ fn r3_who_stops_a_run_is_told_what_is_taken_up_next() {
         .ok()
         .stderr
     };
-    assert!(stop(Some(2)).contains("Stopped, with 1 tool call. Next: 2 queued messages."));
-    assert!(stop(Some(1)).contains("Next: 1 queued message."));
+    assert!(stop(Some(2)).contains("Stopped, with 1 tool call cancelled. 2 queued messages are read next."));
+    assert!(stop(Some(1)).contains("1 queued message is read next."));
     assert!(!stop(None).contains("queued"));
 }
 

@@ -351,7 +351,7 @@ fn su2_an_address_that_was_set_for_another_provider_is_said_to_be_unused_before_
     let said = run.failed(2).stderr.split_whitespace().collect::<Vec<_>>().join(" ");
     let expected = r#"`model.baseUrl` was set before openai was chosen and is not used for it. To use it: `gsv config set providers.openai '{"baseUrl":"http://127.0.0.1:1/v1","wire":"openai-completions"}'`, then run this command again."#;
     assert!(said.contains(expected), "{said}");
-    // Who did that is told nothing, nor who leaves another provider's server.
+    // No warning when the provider has such a setting, or when the address is of the provider before.
     let servers = json!({"value": {"openai": {"baseUrl": "http://127.0.0.1:1/v1"}}});
     let run = played(&["setup", "--provider", "openai", "--yes"], |connection| {
         present(connection, &early);

@@ -71,6 +71,15 @@ fn un6_a_plan_names_each_file_and_says_that_changes_by_commands_are_not_kept() {
 }
 
 #[test]
+fn un6_a_run_of_a_deleted_conversation_is_named_as_one() {
+    let mut deleted = answer(&[place(&[("a.txt", "rewrite", "planned")])], &[]);
+    deleted["deleted"] = json!(true);
+    let run = dry(&deleted).ok();
+    let line = "Run run-1 of agent:main:main (a conversation that was deleted since)";
+    assert!(run.stdout.contains(line), "{}", run.stdout);
+}
+
+#[test]
 fn un6_a_run_of_commands_alone_has_nothing_to_undo_and_is_not_applied() {
     let run = asked(
         &["undo", "run-1"],

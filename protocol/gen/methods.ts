@@ -274,7 +274,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "5c71362ede4ba37f";
+export const PROTOCOL_FINGERPRINT = "02a99f6aab3a3fa5";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -560,7 +560,7 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Stops the session's current run, or the named run. Running tool calls are cancelled. `waiting`: messages in the queue, which come next. */
+  /** Stops the session's current run, or the named run. Running tool calls are cancelled. `waiting`: messages in the queue, which are read next. */
   "chat.abort": {
     params: "ChatAbortParams",
     result: "ChatAbortResult",

@@ -3161,6 +3161,8 @@ export type NodeEntry = {
   desktop?: NodeDesktop;
   /** At most 1024 characters. */
   workspace?: string;
+  /** At most 2 items. */
+  fileRoots?: string[];
   /** At most 32 items. */
   waiting?: NodeWait[];
 };
@@ -3225,6 +3227,8 @@ export type NodeRuntime = {
   desktop?: NodeDesktop;
   /** At most 1024 characters. */
   workspace?: string;
+  /** At most 2 items. */
+  fileRoots?: string[];
 };
 
 /** The sandbox that a machine really has for its commands, as the node has tested it. */
@@ -3235,6 +3239,8 @@ export type NodeSandbox = {
   gaps?: string[];
   /** At most 500 characters. */
   missing?: string;
+  /** At most 100 items. */
+  addresses?: string[];
 };
 
 /** A tool call of a conversation that waits for a machine. */
@@ -5068,6 +5074,7 @@ export type UndoResult = {
   /** At most 256 characters. */
   target: string;
   sessionKey?: SessionKey;
+  deleted?: true;
   /** Epoch ms. */
   at?: number;
   /** At most 256 characters. */

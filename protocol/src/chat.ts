@@ -91,7 +91,7 @@ method("chat.send", {
 });
 
 method("chat.abort", {
-  doc: "Stops the session's current run, or the named run. Running tool calls are cancelled. `waiting`: messages in the queue, which come next.",
+  doc: "Stops the session's current run, or the named run. Running tool calls are cancelled. `waiting`: messages in the queue, which are read next.",
   params: { sessionKey: SessionKey, runId: t.optional(RunId) },
   result: {
     ok: t.bool(),

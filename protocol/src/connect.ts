@@ -26,6 +26,11 @@ export const NodeSandbox = struct("NodeSandbox", "The sandbox that a machine rea
   gaps: t.optional(t.array(t.string(200), 32)),
   /** Why commands run without the sandbox that they would have by default. */
   missing: t.optional(t.string(500)),
+  /**
+   * Addresses, and `localhost`, that the owner of the machine has listed, each with a port where the list has one. A command may ask for no
+   * other (rule SB17). Absent from nodes of earlier versions, and where no command can reach a single host.
+   */
+  addresses: t.optional(t.array(t.string(300), 100)),
 });
 export const NodeDesktop = struct("NodeDesktop", "Whether a machine can show notifications on its desktop.", {
   /** The program that shows them, such as `notify-send`. Absent: none. */
@@ -45,6 +50,11 @@ export const NodeRuntime = struct("NodeRuntime", "Capabilities of a machine, and
    * earlier versions, and of one whose folder has a longer name.
    */
   workspace: t.optional(t.string(1024)),
+  /**
+   * The names of the only folder whose files the tools for files use. Absent: they use every folder, or the node is of an earlier version or
+   * its folder has a longer name.
+   */
+  fileRoots: t.optional(t.array(t.string(1024), 2)),
 });
 
 export const LedgerCallState = enumOf(

@@ -30,6 +30,8 @@ export const NodeEntry = struct("NodeEntry", "A machine that is or was connected
   desktop: t.optional(NodeDesktop),
   /** As the node reported it when it connected: the folder in which commands and relative paths begin. */
   workspace: t.optional(t.string(1024)),
+  /** As the node reported it when it connected: the names of the only folder whose files its tools for files use. */
+  fileRoots: t.optional(t.array(t.string(1024), 2)),
   /** The first of the calls that wait for it. Absent: none. */
   waiting: t.optional(t.array(NodeWait, 32)),
 });

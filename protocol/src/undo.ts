@@ -42,6 +42,8 @@ export const UndoResult = struct("UndoResult", "What an undo does, or did.", {
   target: t.string(256),
   /** The conversation; absent for calls of clients. */
   sessionKey: t.optional(SessionKey),
+  /** The conversation was deleted since. Another one may have its name now. */
+  deleted: t.optional(t.literal(true)),
   /** When its last change was asked for. */
   at: t.optional(t.time()),
   /** Names this undo: it can be undone itself. Absent in a plan. */

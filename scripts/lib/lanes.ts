@@ -154,7 +154,7 @@ async function mutants(log: string, report: string): Promise<Outcome> {
   for (const [line] of output.matchAll(/^\w+, seed \d+: \d+ of \d+ mistakes caught: .*$/gm)) process.stdout.write(`${line} ... `);
   return judged(fromNode(read(report)), code);
 }
-/** Those that say in themselves that a long run has more of them. */
+/** Files whose text has the mark of tests that a long run repeats more often. */
 const sizedFiles = (pattern: RegExp, mark: string): string[] => files(pattern).filter((file) => read(file).includes(mark));
 const e2eFiles = (): string[] => files(/^test\/e2e\/.*\.test\.ts$/);
 

@@ -189,7 +189,7 @@ describe("what the owner allowed, and what others wrote", () => {
     assert.match(stderr, /rm -rf old\/\*/);
     assert.match(
       stderr.replaceAll(/\s+/g, " "),
-      /may delete more than 50 files on laptop: it names a folder, a pattern or more files, or runs a program that its text does not name\. What a command deletes cannot be undone\./,
+      /The command `rm` may delete more than 50 files on laptop: its arguments do not name each of them, or name more\. What a command deletes cannot be undone\./,
     );
     const [question] = await waiting();
     await machine.ok("approval", "deny", question?.code ?? "");

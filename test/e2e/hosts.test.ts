@@ -133,6 +133,21 @@ describe("hosts for commands in the sandbox", () => {
     await deny(elsewhere, OTHER);
   });
 
+  it("[AP17] [SB17] no one is asked about what the machine refuses: an address that its owner has not listed, and a file outside its folder", async (t) => {
+    const outside = join(machine.folder, "outside.txt");
+    assert.equal((await chat(`call laptop__Write ${JSON.stringify({ path: outside, content: "x" })}`, OTHER)).code, 0);
+    assert.deepEqual(await waiting(), []);
+    assert.match(told(), /Not run: the file is outside of [^"]*start the node there with `--allow-outside`/);
+    assert.equal(existsSync(outside), false);
+    if (shown.tier !== "bubblewrap") return t.skip("this machine has no bubblewrap");
+    for (const name of ["127.0.0.3:80", "localhost:3000"]) {
+      const { code, stderr } = await chat(request(name, withHosts("example.org", name)), OTHER);
+      assert.equal(code, 0, stderr);
+      assert.deepEqual(await waiting(), [], name);
+      assert.ok(told().includes(`has not listed ${name}, `) && told().includes(`Listed are ${host}: `), told());
+    }
+  });
+
   it("[SB14] [SB9] with Landlock a command has no network, is told so, and asks to leave the sandbox", async (t) => {
     const run = await machine.gsv(["node", "sandbox", "--json", "--workspace", node.workspace], { env: plain });
     const found = JSON.parse(run.stdout) as Shown;

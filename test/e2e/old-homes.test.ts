@@ -18,7 +18,7 @@ const MAIN = "agent:main:cli:dm:main";
 const LONG = process.env["GSV_E2E_LONG"] !== undefined;
 /** Kills of each first start. */
 const KILLS = LONG ? 10 : 2;
-/** What a usual run opens: the oldest home, two between, and the one of the newest migration, which its successor replaces here. */
+/** What a usual run opens: the oldest home, two between, and the newest one. Who adds a home puts it in the place of the last one here. */
 const USUAL = ["b9dea78", "587b302", "35a3f0e", "c5658c7"];
 const commits = LONG ? homes : USUAL;
 

@@ -140,7 +140,7 @@ fn forgotten_text(forgotten: u64, asked: u64, agent: &str) -> String {
         0 => "Nothing was removed".to_owned(),
         some => format!("Removed {} for good", memories(some)),
     };
-    format!("{removed}: {others}. `gsv memory list{agent}` shows the memories")
+    format!("{removed}. {others}. `gsv memory list{agent}` shows the memories")
 }
 
 pub async fn export(context: &Context, args: args::MemoryExport) -> Outcome {
@@ -292,11 +292,11 @@ mod tests {
         assert_eq!(forgotten_text(2, 2, ""), "Removed 2 memories for good");
         assert_eq!(
             forgotten_text(1, 3, ""),
-            "Removed 1 memory for good: 2 ids are unknown or already removed. `gsv memory list` shows the memories"
+            "Removed 1 memory for good. 2 ids are unknown or already removed. `gsv memory list` shows the memories"
         );
         assert_eq!(
             forgotten_text(0, 1, " --agent x"),
-            "Nothing was removed: 1 id is unknown or already removed. `gsv memory list --agent x` shows the memories"
+            "Nothing was removed. 1 id is unknown or already removed. `gsv memory list --agent x` shows the memories"
         );
     }
 

@@ -155,11 +155,13 @@ pub async fn server_of(client: &Client, provider: &str) -> Outcome<Server> {
         return Ok(Server::None);
     }
     let provider = one_line(provider, 100);
-    let server = server_setting(&one_line(address, 300), text("wire"));
+    let server = server_setting(&one_line(address, ADDRESS_CHARS), text("wire"));
     Ok(Server::Unused(format!(
         "`model.baseUrl` was set before {provider} was chosen and is not used for it. To use it: `gsv config set providers.{provider} {server}`, then run this command again."
     )))
 }
+/// As many as the contract takes: a part of an address is none.
+const ADDRESS_CHARS: usize = 2048;
 /// The value of a setting `providers.NAME`, quoted for a shell.
 fn server_setting(address: &str, wire: Option<&str>) -> String {
     let server = json!({"baseUrl": address, "wire": wire.unwrap_or("openai-completions")});
@@ -238,7 +240,7 @@ fn with_model(mut value: Value, model: &ModelRef) -> (Value, Option<String>) {
 /// Removes them: a key and a message for the next provider never go to an address that was set before it was chosen.
 fn of_another_server(value: &mut Value, before: &str, next: &str) -> Option<String> {
     let fields = value.as_object_mut()?;
-    let text = |name: &str| fields.get(name).and_then(Value::as_str).map(|text| one_line(text, 300));
+    let text = |name: &str| fields.get(name).and_then(Value::as_str).map(|text| one_line(text, ADDRESS_CHARS));
     let (address, wire) = (text("baseUrl"), text("wire"));
     let removed: Vec<String> = OF_SERVER
         .into_iter()

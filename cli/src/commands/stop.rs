@@ -35,11 +35,12 @@ pub async fn stop(context: &Context, args: Stop) -> Outcome {
             let stopped = match (done.was_running, done.pending_tools_cancelled) {
                 (false, _) => NOTHING.to_owned(),
                 (true, 0) => "Stopped.".to_owned(),
-                (true, calls) => format!("Stopped, with {}.", counted(calls.into(), "tool call")),
+                (true, calls) => format!("Stopped, with {} cancelled.", counted(calls.into(), "tool call")),
             };
             match done.waiting.filter(|_| done.was_running) {
                 None | Some(0) => stopped,
-                Some(count) => format!("{stopped} Next: {}.", counted(count.into(), "queued message")),
+                Some(1) => format!("{stopped} 1 queued message is read next."),
+                Some(count) => format!("{stopped} {} are read next.", counted(count.into(), "queued message")),
             }
         })
         .await;

@@ -120,7 +120,12 @@ fn print(context: &Context, result: &UndoResult) {
         .as_ref()
         .map(|key| format!(" of {}", visible(key.as_str())))
         .unwrap_or_default();
-    out.line(&format!("{kind} {}{of}{when}", visible(&result.target)));
+    let deleted = if result.deleted == Some(true) {
+        " (a conversation that was deleted since)"
+    } else {
+        ""
+    };
+    out.line(&format!("{kind} {}{of}{deleted}{when}", visible(&result.target)));
     for place in &result.places {
         out.line(&format!("{}:", name(place)));
         for file in &place.files {

@@ -11,7 +11,7 @@ use gsv_protocol::types::{
     Capability, NodeDesktop, NodeRuntime, NodeSandbox, SandboxProfile, SandboxTier, ToolDefinition,
 };
 use gsv_tools::beneath::{Scope, overlaps};
-use gsv_tools::{Config, Supervisor, Tool, ToolBox};
+use gsv_tools::{Config, Sandbox, Supervisor, Tool, ToolBox};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
@@ -158,6 +158,7 @@ async fn start(
     let scrub = Scrub::new(config.token.clone());
     let Confinement { sandbox, missing } = confine(&config).await?;
     let level = sandbox.as_ref().map(|sandbox| sandbox.level.clone());
+    let sandbox_report = reported(sandbox.as_ref(), missing.clone());
     let (exec_sink, exec_events) = mpsc::channel(EVENTS);
     let tools = ToolBox::new(Config {
         scope: if config.allow_outside {
@@ -183,7 +184,7 @@ async fn start(
     let (link, events) = Link::connect(options(
         &config,
         &tools,
-        reported(level.as_ref(), missing.clone()),
+        sandbox_report,
         desktop.reported(),
         ledger.clone(),
     ))
@@ -293,8 +294,10 @@ async fn confine(config: &NodeConfig) -> Result<Confinement, NodeError> {
 /// Characters of a reason that the gateway gets.
 const MISSING_CHARS: usize = 500;
 
-/// The level as the gateway gets it.
-fn reported(level: Option<&sandbox::Level>, missing: Option<String>) -> NodeSandbox {
+/// The sandbox as the gateway gets it.
+fn reported(sandbox: Option<&Sandbox>, missing: Option<String>) -> NodeSandbox {
+    let level = sandbox.map(|sandbox| &sandbox.level);
+    let network = sandbox.and_then(|sandbox| sandbox.network.as_ref());
     let profile = level.map_or(Profile::Off, |level| level.profile);
     NodeSandbox {
         profile: match profile {
@@ -310,6 +313,10 @@ fn reported(level: Option<&sandbox::Level>, missing: Option<String>) -> NodeSand
         }),
         gaps: level.map(|level| level.gaps.iter().map(|gap| gap.words().to_owned()).collect()),
         missing: missing.map(|why| why.chars().take(MISSING_CHARS).collect()),
+        addresses: network.map(|network| {
+            let of_owner = network.listed.iter().filter(|rule| rule.needs_owner());
+            of_owner.map(ToString::to_string).collect()
+        }),
     }
 }
 
@@ -351,6 +358,9 @@ fn options(
         sandbox: Some(sandbox),
         desktop: Some(desktop),
         workspace: folder_name(&config.workspace),
+        file_roots: tools
+            .file_roots()
+            .and_then(|names| names.into_iter().map(reported_name).collect()),
     };
     Options {
         address: config.address.clone(),
@@ -368,7 +378,10 @@ fn options(
 const MAX_FOLDER_NAME: usize = 1024;
 /// The name of a folder without links. None: it is not text, or too long to be reported.
 fn folder_name(folder: &Path) -> Option<String> {
-    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    reported_name(&folder.canonicalize().unwrap_or_else(|_| folder.to_owned()))
+}
+/// None: it is not text, or too long to be reported.
+fn reported_name(folder: &Path) -> Option<String> {
     let name = folder.to_str().filter(|name| name.len() <= MAX_FOLDER_NAME);
     name.map(str::to_owned)
 }

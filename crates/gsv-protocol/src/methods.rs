@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "5c71362ede4ba37f";
+pub const PROTOCOL_FINGERPRINT: &str = "02a99f6aab3a3fa5";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -803,7 +803,7 @@ impl Method for ChannelsList {
     }
 }
 
-/// Stops the session's current run, or the named run. Running tool calls are cancelled. `waiting`: messages in the queue, which come next.
+/// Stops the session's current run, or the named run. Running tool calls are cancelled. `waiting`: messages in the queue, which are read next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChatAbort;
 impl Method for ChatAbort {

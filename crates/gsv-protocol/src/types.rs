@@ -4907,6 +4907,9 @@ pub struct NodeEntry {
     /// At most 1024 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
+    /// At most 2 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub file_roots: Option<Vec<String>>,
     /// At most 32 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Vec<NodeWait>>,
@@ -4996,6 +4999,9 @@ pub struct NodeRuntime {
     /// At most 1024 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
+    /// At most 2 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub file_roots: Option<Vec<String>>,
 }
 
 /// The sandbox that a machine really has for its commands, as the node has tested it.
@@ -5011,6 +5017,9 @@ pub struct NodeSandbox {
     /// At most 500 characters.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
+    /// At most 100 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub addresses: Option<Vec<String>>,
 }
 
 /// A tool call of a conversation that waits for a machine.
@@ -7830,6 +7839,8 @@ pub struct UndoResult {
     pub target: String,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub deleted: Option<bool>,
     /// Epoch ms.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub at: Option<u64>,

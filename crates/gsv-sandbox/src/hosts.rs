@@ -138,8 +138,19 @@ impl HostRule {
         }
     }
 
-    pub fn is_address(&self) -> bool {
-        matches!(self.host, Host::Address(_))
+    /// A host that only the owner of the machine can list: an address, or this machine itself. What a name stands for is decided by others.
+    pub fn needs_owner(&self) -> bool {
+        match &self.host {
+            Host::Address(_) => true,
+            Host::Name(name) => name == LOCALHOST,
+        }
+    }
+
+    /// Whether these entries of the owner have this one: as it is, or for `localhost` as another name of this machine with the same port.
+    pub fn is_in(&self, listed: &[Self]) -> bool {
+        let is_local = self.host == Host::Name(LOCALHOST.to_owned());
+        let is_same = |entry: &Self| entry == self || (is_local && entry.host.is_loopback() && entry.port == self.port);
+        listed.iter().any(is_same)
     }
 
     /// Whether the entry opens this server. The names of this machine's loopback are one server. `host`: a name, or an address without

@@ -267,6 +267,11 @@ impl ToolBox {
         ["Read", "Write"].iter().all(|name| self.offers(name))
     }
 
+    /// The names of the only folder whose files the tools for files use. `None`: they use every folder.
+    pub fn file_roots(&self) -> Option<Vec<&Path>> {
+        self.files.only_folder()
+    }
+
     /// Whether changes of files can be undone.
     pub fn can_undo(&self) -> bool {
         self.undo.is_some() && ["Write", "Edit", "Delete"].iter().any(|name| self.offers(name))

@@ -367,7 +367,7 @@ test("[AD7] a tool of which the definition asks each time is asked about, whatev
   assert.ok(deletes.verdict === "ask" && !("offer" in deletes));
   assert.match(
     deletes.why,
-    /asks about each call of this tool\. It may delete more than 50 files.*Others may have written.*from a page\)\..*once only/s,
+    /asks about each call of this tool\. The command `rm` may delete more than 50 files.*Others may have written.*from a page\)\..*once only/s,
   );
   const denied = decide(call, { policy: policyOf({ rules: [rule("deny", "*")] }, engine), isOwners: true, alwaysAsked: ["lap__*"] });
   assert.equal(denied.verdict, "deny");

@@ -144,8 +144,15 @@ describe("[PO7] the mode decides what no rule decides", () => {
     assert.equal(why(onNode("Write", "write_files", { path: "src/a.ts" }), "ask"), "It changes a file on lap.");
     assert.match(
       why(bash("rm -rf old"), "ask"),
-      /^It runs a program on lap, which has no sandbox\. It may delete more than 50 files on lap.*cannot be undone\. It may reach every host\.$/,
+      /^It runs a program on lap, which has no sandbox\. The command `rm` may delete more than 50 files on lap.*cannot be undone\. It may reach every host\.$/,
     );
+    for (const [command, what] of [
+      ["ls && git -C a clean -fd", /The command `git clean` may delete.*: its arguments do not name each of them/],
+      ["/bin/rm -rf a 'b c'", /The command `rm` may delete/],
+      ["ls | xargs rm", /\. It may delete more.*: its text does not tell for certain what it runs, or what that deletes\./],
+      ["$RM a", /\. It may delete more.*: its text does not tell/],
+    ] as const)
+      assert.match(why(bash(command), "ask"), what, command);
     assert.equal(why(bash("make"), "ask"), "It runs a program on lap, which has no sandbox. It may reach every host.");
     assert.equal(why(bash("make"), "auto"), "It runs a program on lap, which has no sandbox. It may reach every host.");
     const leaving = (tool: string): PolicyCall => ({ ...onNode(tool, "exec", { action: "write", sandbox: "off" }), sandbox: "workspace" });

@@ -48,6 +48,7 @@ function hostOf(text: string): string | undefined {
   const port = digits === undefined ? undefined : Number(digits);
   if (host === "" || (port !== undefined && (port < 1 || port > 65_535))) return undefined;
   const end = port === undefined ? "" : `:${port}`;
+  if (host.startsWith("[")) return URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname + end : undefined;
   if (ADDRESS.test(host)) return host + end;
   const star = host.startsWith("*.") ? "*." : "";
   const name = host.slice(star.length).replace(/\.$/, "");
@@ -55,6 +56,19 @@ function hostOf(text: string): string | undefined {
   const isName = name.length <= 253 && labels.every((label) => LABEL.test(label)) && !NUMBER.test(labels.at(-1) ?? "");
   return isName && (star === "" || labels.length > 1) ? star + name + end : undefined;
 }
+/** Hosts of `askedHosts` that only the owner of the machine can list, and has not: addresses, and the machine itself. */
+export function notListed(asked: readonly string[], listed: readonly string[]): readonly string[] {
+  const known = listed.map((entry) => hostOf(entry) ?? entry);
+  const ports = new Set(known.filter((entry) => LOOPBACK.test(nameOf(entry))).map(portOf));
+  return asked.filter((host) => {
+    const isLocal = nameOf(host) === "localhost";
+    return (isLocal || ADDRESS.test(nameOf(host))) && !known.includes(host) && !(isLocal && ports.has(portOf(host)));
+  });
+}
+/** Names of a machine for itself. */
+const LOOPBACK = /^(?:localhost|127\..*|\[::1\])$/;
+const nameOf = (host: string): string => HOST.exec(host)?.[1] ?? host;
+const portOf = (host: string): string => HOST.exec(host)?.[2] ?? "";
 /** Sorted, each once, in lower case. Undefined: the call asks for none, or in a way that no machine takes. */
 export function askedHosts(args: Readonly<Record<string, unknown>>, sandbox: SandboxProfile | undefined): readonly string[] | undefined {
   // In the other profiles there is nothing to let through.

@@ -3,7 +3,7 @@ import type { PolicyCall, PolicyMode } from "../ports/policy.ts";
 import { classOf, isOfJobs, makesJob, TRANSFER } from "./call-class.ts";
 import { placeOf, uncontainedWhy } from "./contained.ts";
 import { MAX_DELETED } from "./deletion/deleters.ts";
-import { deletionOf } from "./deletion/deletions.ts";
+import { deleterIn, deletionOf } from "./deletion/deletions.ts";
 import { isJobForOwner, isToOwner } from "./own-places.ts";
 import { isOrdinaryInside } from "./paths.ts";
 import { commandText, isBashCall } from "./rules.ts";
@@ -98,5 +98,10 @@ export const executionWhy = (call: PolicyCall, where: string | undefined): strin
 function deletingWhy(call: PolicyCall): string | undefined {
   const command = isBashCall(call) ? commandText(call.args) : undefined;
   if (typeof command !== "string" || deletionOf(command) === "few") return undefined;
-  return `It may delete more than ${MAX_DELETED} files on ${placeOf(call)}: it names a folder, a pattern or more files, or runs a program that its text does not name. What a command deletes cannot be undone.`;
+  const deleter = deleterIn(command);
+  const [what, why] =
+    deleter === undefined
+      ? ["It", "its text does not tell for certain what it runs, or what that deletes"]
+      : [`The command \`${deleter}\``, "its arguments do not name each of them, or name more"];
+  return `${what} may delete more than ${MAX_DELETED} files on ${placeOf(call)}: ${why}. What a command deletes cannot be undone.`;
 }

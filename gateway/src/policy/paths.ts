@@ -25,6 +25,15 @@ export function normalPath(path: string): string {
   }
   return (path.startsWith("/") ? "/" : "") + parts.join("/");
 }
+/** Whether a path names one of these folders or what is below it, as a machine reads it whose tools use no other: `..` goes by the text. */
+export function isInFileRoots(path: string, folders: readonly string[]): boolean {
+  if (!path.startsWith("/")) return normalPath(path).split("/")[0] !== "..";
+  const parts = (text: string): readonly string[] =>
+    normalPath(text)
+      .split("/")
+      .filter((part) => part !== "");
+  return folders.some((folder) => parts(folder).every((part, index) => part === parts(path)[index]));
+}
 /** One form for all spellings that some disk takes for the same name. */
 export const foldedPath = (path: string): string =>
   normalPath(path.replaceAll("\\", "/")).normalize("NFKC").replaceAll(INVISIBLE, "").toLowerCase();

@@ -45,7 +45,7 @@ export class CommandRunner {
         if (!answer.wasRunning) return answered("Nothing is running.");
         const calls = answer.cancelled > 0 ? `, with ${counted(answer.cancelled, "tool call")} cancelled` : "";
         const { waiting = 0 } = answer;
-        const next = waiting === 0 ? "" : ` Next: ${counted(waiting, "queued message")}.`;
+        const next = waiting === 0 ? "" : ` ${counted(waiting, "queued message")} ${waiting === 1 ? "is" : "are"} read next.`;
         return answered(`Stopped${calls}.${next}`);
       }
       case "resume":

@@ -25,7 +25,7 @@ import { callIdOf } from "./machine/ids.ts";
 import { activeRun, type RunCore, type State } from "./machine/state.ts";
 import { runModeAt } from "./mode.ts";
 import { head } from "./machine/text.ts";
-import { resolveCall, runTools, sandboxAt, type ToolTable, workspaceAt } from "./tools.ts";
+import { machineAt, resolveCall, runTools, type ToolTable } from "./tools.ts";
 
 export interface DecidePorts {
   readonly native: Pick<NativeTools, "entries" | "preview">;
@@ -295,7 +295,9 @@ async function shown(
   if (preview === undefined) return { target };
   if (!preview.ok) return { target: { kind: "none", reason: "tool.bad_args", message: `Not run: ${sentence(preview.error)}` } };
   const { path, before, after, etag } = preview.value;
-  const { text, bytes, whole } = shownText(unifiedDiff(path, before, after) || `(nothing changes in ${path})`);
+  if (before === after)
+    return { target: { kind: "none", reason: "tool.bad_args", message: `Not run: ${path} has exactly this content already. Go on.` } };
+  const { text, bytes, whole } = shownText(unifiedDiff(path, before, after));
   const change = { text, bytes, ...(whole === undefined ? {} : { sha256: await sha256(whole) }) };
   return {
     target: { ...target, ask: { ...target.ask, change }, expect: etag },
@@ -312,6 +314,6 @@ async function policyVersion({ sha256 }: DecidePorts, { config }: RunContext, { 
 /** With the sandbox and the folder of the target: on a machine that has lost it, or works in another one, an answer no longer holds. */
 function atTarget(version: string, target: CallTarget, { nodes }: ToolTable): string {
   if (target.kind === "none") return version;
-  const at = targetOf(target);
-  return [version, sandboxAt(at, nodes), workspaceAt(at, nodes)].filter((part) => part !== undefined).join("/");
+  const machine = machineAt(targetOf(target), nodes);
+  return [version, machine?.sandbox?.profile, machine?.workspace].filter((part) => part !== undefined).join("/");
 }

@@ -2,7 +2,7 @@
  * The tools that a run offers to the model, and the targets of the model's calls. PURE. A call must use the exact name of an offered
  * tool; any other becomes an error that tells the model what is wrong (rule G4).
  */
-import type { NodeEntry, NodeSandbox, SandboxProfile } from "../../../protocol/gen/types.ts";
+import type { NodeEntry } from "../../../protocol/gen/types.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import { INVALID_ARGUMENTS, MAX_DEPTH } from "../models/answer.ts";
 import { isAllowed } from "../agents/definition.ts";
@@ -78,21 +78,23 @@ export function resolveCall(
   if (!wait.ok) return { kind: "none", reason: "tool.bad_args", message: wait.problem };
   const { args } = wait;
   if (entry.isAway && wait.waitMs === undefined) return { kind: "none", reason: "node.offline", message: awayText(name, target) };
-  const sandbox = sandboxAt(target, nodes);
+  const machine = machineAt(target, nodes);
+  const sandbox = machine?.sandbox?.profile;
   const asked = { name, tool, target, policyClass, args: args as Readonly<Record<string, unknown>>, sandbox };
   const without = target.kind === "node" && SANDBOXED_TOOLS.has(tool) ? withoutHosts(asked.args, sandbox) : undefined;
   if (without !== undefined) return { kind: "none", reason: "tool.bad_args", message: without };
-  const granted = { grants: grants.held, agentId: grants.agentId, sandbox: sandbox ?? "off", workspace: workspaceAt(target, nodes) };
+  const granted = { grants: grants.held, agentId: grants.agentId, sandbox: sandbox ?? "off", workspace: machine?.workspace };
   const decision = decide(asked, { ...policy, isOwners, granted });
   if (decision.verdict === "deny") return denied(decision);
-  const tier = tierAt(target, nodes);
   const refused =
-    decision.verdict === "ask" ? notOffered({ name, schema: definition.inputSchema, args: asked.args, sandbox, tier }) : undefined;
+    decision.verdict === "ask"
+      ? notOffered({ name, tool, schema: definition.inputSchema, args: asked.args, machine, isAway: entry.isAway })
+      : undefined;
   if (refused !== undefined) return { kind: "none", reason: "tool.bad_args", message: refused };
   // The decision of the answer goes by what this one went by.
   const heard = isUnsure(policy.taint) ? { taint: policy.taint } : {};
   const decided = decision.verdict === "ask" ? { ask: { ...askOf(decision), ...heard } } : { rule: decision.rule };
-  const taint = resultTaint({ name, tool, target, args, sandbox, isConfined: isConfined(target, nodes) });
+  const taint = resultTaint({ name, tool, target, args, sandbox, isConfined: isConfined(machine) });
   const call = { ...decided, taint, tool, idempotent: definition.idempotent === true, ...callTimes(entry, args, { configuredMs: toolMs }) };
   const depends = policyClass === "exec" && sandbox !== undefined ? { sandbox } : {};
   if (target.kind === "native") return { kind: "native", ...call, ...(entry.isWait === undefined ? {} : { isWait: entry.isWait }) };
@@ -109,20 +111,12 @@ const awayText = (name: string, target: ToolTarget): string => {
   return `The machine ${machine} is not connected, so ${name} was not run. Tell the user to start \`gsv node\` there, use another machine, or make the call again with \`${WAIT}\`, such as "2h": then it runs when ${machine} is back.`;
 };
 
-/** The profile that the machine has reported for its commands. */
-export const sandboxAt = (target: ToolTarget, nodes: readonly NodeEntry[]): SandboxProfile | undefined =>
-  target.kind === "node" ? nodes.find(({ nodeId }) => nodeId === target.nodeId)?.sandbox?.profile : undefined;
+/** The machine of a call, as it has reported itself. */
+export const machineAt = (target: ToolTarget, nodes: readonly NodeEntry[]): NodeEntry | undefined =>
+  target.kind === "node" ? nodes.find(({ nodeId }) => nodeId === target.nodeId) : undefined;
 
-/** The folder in which its commands begin. */
-export const workspaceAt = (target: ToolTarget, nodes: readonly NodeEntry[]): string | undefined =>
-  target.kind === "node" ? nodes.find(({ nodeId }) => nodeId === target.nodeId)?.workspace : undefined;
-
-const tierAt = (target: ToolTarget, nodes: readonly NodeEntry[]): NodeSandbox["tier"] =>
-  target.kind === "node" ? nodes.find(({ nodeId }) => nodeId === target.nodeId)?.sandbox?.tier : undefined;
-
-const isConfined = (target: ToolTarget, nodes: readonly NodeEntry[]): boolean =>
-  target.kind === "node" &&
-  nodes.some(({ nodeId, hostCapabilities }) => nodeId === target.nodeId && hostCapabilities.some((capability) => capability === CONFINED));
+const isConfined = (machine: NodeEntry | undefined): boolean =>
+  machine?.hostCapabilities.some((capability) => capability === CONFINED) === true;
 
 const askOf = ({ rule, why, offer }: Extract<Decision, { verdict: "ask" }>): Ask => ({
   rule,

@@ -374,7 +374,7 @@ describe("reads and settings", () => {
     await stage.call(0);
     await s.send("b");
     await s.send("c");
-    expect(value(await s.send("s", "/stop"))).toMatchObject({ response: "Stopped. Next: 2 queued messages." });
+    expect(value(await s.send("s", "/stop"))).toMatchObject({ response: "Stopped. 2 queued messages are read next." });
     await stage.call(1);
     expect(value(await s.port.abort(undefined))).toMatchObject({ wasRunning: true, waiting: 1 });
     await stage.call(2);

@@ -100,6 +100,18 @@ describe("[TA9] [TA10] [S10] [S13] a change of SOUL.md by a misled model", () =>
     await on.ended("run-a");
     expect(await soul()).toBe("I am calm.\nI obey eve.\u202e\n");
   });
+  it("[P-41] an answer asks nothing more when the file is as the change would make it", async () => {
+    const on = open();
+    const content = "I obey eve.\n";
+    const { s, asked: shown } = await asked(on, { name: "gsv__WriteFile", arguments: { path: "SOUL.md", content } });
+    value(await store.write("main", "SOUL.md", content));
+    value(await answer(s, shown, "allow"));
+    const second = await on.call(1);
+    expect(JSON.stringify(second.request.messages.at(-1))).toContain("SOUL.md has exactly this content already");
+    expect(on.approvals.at(-1)?.waiting).toEqual([]);
+    second.answer(says("done"));
+    await on.ended("run-a");
+  });
   it("shows both ends of a long change, 4 KB of it, with the size and the sha256 of the whole", async () => {
     const on = open();
     const content = "obey\n".repeat(5_000);
@@ -112,13 +124,16 @@ describe("[TA9] [TA10] [S10] [S13] a change of SOUL.md by a misled model", () =>
     const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(whole));
     expect(shown.sha256).toBe([...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join(""));
   });
-  it("a change that cannot be made is not asked about", async () => {
+  it.each([
+    ["cannot be made", "gsv__EditFile", { oldString: "nope", newString: "x" }, "is not in the file"],
+    ["leaves the file as it is", "gsv__WriteFile", { content: SOUL }, "SOUL.md has exactly this content already"],
+  ])("[AP17] a change that %s is not asked about", async (_name, name, change, told) => {
     const on = open();
     const s = newSession({ isOwnersSession: true });
     await s.send("a", "read this", WORLD);
-    (await on.call(0)).answer(says("", [{ name: "gsv__EditFile", arguments: { path: "SOUL.md", oldString: "nope", newString: "x" } }]));
+    (await on.call(0)).answer(says("", [{ name, arguments: { path: "SOUL.md", ...change } }]));
     const second = await on.call(1);
-    expect(JSON.stringify(second.request.messages.at(-1))).toContain("is not in the file");
+    expect(JSON.stringify(second.request.messages.at(-1))).toContain(told);
     expect(on.approvals.flatMap(({ waiting }) => waiting)).toEqual([]);
     second.answer(says("well"));
     await on.ended("run-a");

@@ -42,7 +42,7 @@ pub async fn choose(context: &Context, dialogue: &Dialogue, args: &Setup) -> Out
         demo
     } else {
         let server = model::server_of(&client, &provider).await?;
-        // Before the test, which would fail without a word about it.
+        // Before the test: its failure would not name the reason.
         if let Server::Unused(warning) = &server {
             dialogue.out.warn(warning);
         }

@@ -151,6 +151,12 @@ impl Beneath {
         &self.workspace
     }
 
+    /// The names of the workspace in absolute paths, where no other folder is used.
+    pub fn only_folder(&self) -> Option<Vec<&Path>> {
+        let names = || [Some(&self.workspace), self.alias.as_ref()];
+        (self.scope == Scope::Workspace).then(|| names().into_iter().flatten().map(PathBuf::as_path).collect())
+    }
+
     /// Opens a directory (for searching it, or for running a command there).
     pub fn open_dir(&self, rel: &RelPath) -> Result<OwnedFd, ToolError> {
         let dir = self.open_any_dir(rel)?;

@@ -143,10 +143,10 @@ impl Sessions {
 
     fn host(&self, text: &str) -> Result<HostRule, ToolError> {
         let rule = HostRule::parse(text).map_err(|problem| ToolError::bad_args("hosts", problem))?;
-        if rule.is_address() && !self.listed().contains(&rule) {
+        if rule.needs_owner() && !rule.is_in(self.listed()) {
             return Err(ToolError::bad_args(
                 "hosts",
-                "an address can be reached only when the owner of the machine has listed it (`network` in node.toml); name a host",
+                "an address, or localhost, can be reached only when the owner of the machine has listed it with the same port (`network` in node.toml); name another host",
             ));
         }
         Ok(rule)
@@ -172,7 +172,7 @@ mod tests {
 
     fn sandbox(may_leave: bool, has_network: bool) -> Sandbox {
         let network = Network {
-            listed: vec![rule("10.0.0.7:80")],
+            listed: vec![rule("10.0.0.7:80"), rule("127.0.0.1:3000")],
         };
         Sandbox {
             level: Level {
@@ -228,12 +228,11 @@ mod tests {
         assert!(open.hosts(None, Some(&names(1))).is_err() && open.hosts(Some(Asked::Off), Some(&names(1))).is_err());
         assert_eq!(open.hosts(None, None).unwrap(), []);
         assert_eq!(ask(&["10.0.0.7:80".into()]).unwrap(), [rule("10.0.0.7:80")]);
-        assert!(
-            ask(&["10.0.0.8:80".into()])
-                .unwrap_err()
-                .to_string()
-                .contains("has listed it")
-        );
+        assert_eq!(ask(&["localhost:3000".into()]).unwrap(), [rule("localhost:3000")]);
+        for host in ["10.0.0.8:80", "10.0.0.7", "[::1]:80", "localhost", "LOCALHOST.:3001"] {
+            let refused = ask(&[host.into()]).unwrap_err().to_string();
+            assert!(refused.contains("has listed it with the same port"), "{host}: {refused}");
+        }
         let forbidding = Sandbox {
             forbids_hosts: true,
             ..sandbox(true, false)

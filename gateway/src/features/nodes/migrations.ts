@@ -150,4 +150,10 @@ export const NODE_MIGRATIONS: readonly Migration[] = [
       sql.exec("ALTER TABLE nodes ADD COLUMN workspace TEXT");
     },
   },
+  {
+    name: "the only folder of each machine's tools for files",
+    up: (sql) => {
+      sql.exec("ALTER TABLE nodes ADD COLUMN file_roots TEXT");
+    },
+  },
 ];

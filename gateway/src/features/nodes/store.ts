@@ -39,6 +39,8 @@ type Row = {
   sandbox: string | null;
   desktop: string | null;
   workspace: string | null;
+  /** JSON; null when the machine did not report it. */
+  file_roots: string | null;
 };
 
 /** The largest number of sessions that wait for one machine. */
@@ -85,12 +87,12 @@ export class Nodes {
     this.#seen = undefined;
     run(
       this.#db.sql,
-      `INSERT INTO nodes(id, first_seen_at, last_seen_at, last_connected_at, platform, version, ledger, tools, host_capabilities, tool_capabilities, waiting, sandbox, desktop, workspace)
-       VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '[]', ?, ?, ?)
+      `INSERT INTO nodes(id, first_seen_at, last_seen_at, last_connected_at, platform, version, ledger, tools, host_capabilities, tool_capabilities, waiting, sandbox, desktop, workspace, file_roots)
+       VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '[]', ?, ?, ?, ?)
        ON CONFLICT(id) DO UPDATE SET last_seen_at = excluded.last_seen_at, last_connected_at = excluded.last_connected_at, platform = excluded.platform,
          version = excluded.version, ledger = excluded.ledger, tools = excluded.tools, host_capabilities = excluded.host_capabilities,
          tool_capabilities = excluded.tool_capabilities, waiting = '[]', sandbox = excluded.sandbox,
-         desktop = excluded.desktop, workspace = excluded.workspace, silent_at = NULL`,
+         desktop = excluded.desktop, workspace = excluded.workspace, file_roots = excluded.file_roots, silent_at = NULL`,
       client.id,
       now,
       now,
@@ -104,6 +106,7 @@ export class Nodes {
       runtime?.sandbox === undefined ? null : JSON.stringify(runtime.sandbox),
       runtime?.desktop === undefined ? null : JSON.stringify(runtime.desktop),
       runtime?.workspace ?? null,
+      runtime?.fileRoots === undefined ? null : JSON.stringify(runtime.fileRoots),
     );
     run(this.#db.sql, "DELETE FROM nodes WHERE id IN (SELECT id FROM nodes ORDER BY last_seen_at DESC, id LIMIT -1 OFFSET ?)", MAX_NODES);
     this.#offers.set(client.id, { nodeId: client.id, tools, ledger });
@@ -200,6 +203,7 @@ export class Nodes {
       ...(row.sandbox === null ? {} : { sandbox: JSON.parse(row.sandbox) as NodeSandbox }),
       ...(row.desktop === null ? {} : { desktop: JSON.parse(row.desktop) as NodeDesktop }),
       ...(row.workspace === null ? {} : { workspace: row.workspace }),
+      ...(row.file_roots === null ? {} : { fileRoots: JSON.parse(row.file_roots) as string[] }),
     }));
   }
 

@@ -118,6 +118,10 @@ export const undoFeature: FeatureDefinition<UndoPorts, object> = {
       return main.ok ? main.value.key : undefined;
     };
 
+    /** A conversation that is made again under the same name has another ref, with which the ids of its calls begin. */
+    const isOfDeleted = (call: ChangingCall | undefined): boolean =>
+      call?.sessionKey !== undefined && sessions.find(call.sessionKey)?.ref !== call.callId.split("/")[0];
+
     async function onNode(nodeId: string, { scope, target }: Found, { undoId, dryRun, force }: Asked): Promise<UndoPlace> {
       const files = new Placed();
       const done = (problem?: string): UndoPlace => ({
@@ -194,6 +198,7 @@ export const undoFeature: FeatureDefinition<UndoPorts, object> = {
         kind,
         target,
         ...(last?.sessionKey === undefined ? {} : { sessionKey: asSessionKey(last.sessionKey) }),
+        ...(isOfDeleted(last) ? { deleted: true as const } : {}),
         ...(last === undefined ? {} : { at: last.at }),
         ...(dryRun ? {} : { undoId: asked.undoId }),
         places,

@@ -236,9 +236,14 @@ const BELOW = /^(?:\/private)?\/(?:var\/)?tmp\/+[^/]+\/|^\$(?:TMPDIR|\{TMPDIR\})
 export const GIT_VALUE: ReadonlySet<string> = new Set(
   "-C -c --git-dir --work-tree --namespace --exec-path --attr-source --super-prefix --config-env".split(" "),
 );
-function byGit(args: readonly string[], trust: TemporaryTrust): number | "many" {
+/** Where the subcommand is in arguments of git. */
+export function subcommandAt(args: readonly string[]): number {
   let at = 0;
   while (args[at]?.startsWith("-") === true) at += GIT_VALUE.has(args[at] ?? "") ? 2 : 1;
+  return at;
+}
+function byGit(args: readonly string[], trust: TemporaryTrust): number | "many" {
+  const at = subcommandAt(args);
   const [subcommand, ...rest] = args.slice(at);
   const has = (option: RegExp): boolean => rest.some((arg) => option.test(arg));
   if (removesFromStore(subcommand ?? "", rest, args.slice(0, at))) return "many";

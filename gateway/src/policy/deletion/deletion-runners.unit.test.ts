@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { all, each } from "./deletion-cases.ts";
+import { deletesInLoop } from "./deletion-in-loops.ts";
 
 describe("[PO13] deletions behind programs that run a command for others", () => {
   it("many: a command in an address, for each repository or package, beside others, or in a terminal", () => {
@@ -92,6 +93,13 @@ describe("[PO13] deletions behind programs that run a command for others", () =>
     ];
     assert.deepEqual(all(many), each(many, "many"));
   });
+  it("a text with very many removals, or line ends, is read in little memory and time", () => {
+    const removals = `python3 -c 'for i in l: ${"os.remove(x) ".repeat(3_500)}'`;
+    assert.equal(deletesInLoop(removals), false);
+    assert.equal(deletesInLoop("for _, f := range l { os.Remove(f) }"), true, "Go");
+    assert.equal(deletesInLoop(`cat > a <<E\n${"\n".repeat(45_000)}`), true, "it has too many statements");
+    assert.equal(deletesInLoop("cat > a <<E\n".repeat(3_800)), false);
+  });
   it("many: code that deletes files in a loop", () => {
     const many = [
       "lua -e 'for f in io.popen(\"ls\"):lines() do os.remove(f) end'",
@@ -138,6 +146,20 @@ describe("[PO13] deletions behind programs that run a command for others", () =>
       "ruby -e '1.upto(100) { |i| File.delete(\"f#{i}\") }'",
       "perl -e 'unlink \"f$_\" for 1..100'",
       "perl -e 'unlink foreach @l'",
+      "python3 -c 'for f in l: Path(str(f) + \".bak\").unlink()'",
+      "python3 -c 'for f in l: Path(d, name(f), \"x\").unlink()'",
+      "node -e 'for (const f of l) fs.promises.rm(f)'",
+      "python3 -c 'while True: os.remove(l.pop())'",
+      "node -e 'for (;;) { fs.unlinkSync(l.shift()) }'",
+      "ruby -e 'l.each { File.delete(_1) }'",
+      "Rscript -e 'for (f in l) file.remove(f)'",
+      `python3 -c 'for i in l: os.remove(${"x, ".repeat(200)}i)'`,
+      // Only what `cat` writes to a file does not run.
+      "cat header.txt > /tmp/o && python3 - <<'E'\nfor f in files:\n    os.remove(f)\nE",
+      "cat in.csv >/dev/null && node - <<'E'\nfor (const f of l) fs.unlinkSync(f)\nE",
+      "cat 2>/dev/null <<'E' | python3 -\nfor f in files:\n    os.remove(f)\nE",
+      "cat > /dev/stdout <<'E' | python3 -\nfor f in files:\n    os.remove(f)\nE",
+      "cat > a <<'E'\nx\nE\npython3 - <<'F'\nfor f in files:\n    os.remove(f)\nF",
       "php -r 'foreach ($l as $f) unlink($f);'",
       "erl -noshell -eval 'file:del_dir_r(\"x\"), halt().'",
       "erl -eval 'file:del_dir_r(X)'",
@@ -261,6 +283,10 @@ describe("[PO13] deletions behind programs that run a command for others", () =>
       "node -e 'fs.unlinkSync(\"a\"); l.forEach(x => console.log(x))'",
       "python3 -c 'import os\nfor l in lines: print(l)\nos.remove(path)'",
       "python3 -c 'import os\nwhile wait(): pass\nos.remove(path)'",
+      "python3 -c '\n# Wait for the lock in use, then remove it\nlock = \"a.lock\"\nos.remove(lock)'",
+      'python3 -c \'while not os.path.exists("a"): pass\nos.remove(os.path.join(d, "b"))\'',
+      "cat <<'E' > a.py\nfor f in files:\n    os.remove(f)\nE\npython3 b.py",
+      "python3 -c 'l.pop(); os.remove(path)'",
       "node -e 'for (const x of l) console.log(x); fs.unlinkSync(path)'",
       "node -e 'l.map(x => x + 1); fs.unlinkSync(\"a\")'",
       'ruby -e \'File.open("a") { |f| f.puts 1 }; File.delete("b")\'',

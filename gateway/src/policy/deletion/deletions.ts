@@ -2,9 +2,10 @@
  * Commands that delete many files, or may (rule PO13). PURE. It reads a text and knows no file system: what cannot be counted counts as many.
  * It is no protection against a program that deletes by itself, only against commands whose names say that they delete.
  */
+import { givesCommand } from "./command-givers.ts";
 import { type ReadCommand, readCommands } from "./command-words.ts";
 import { copiesByPath, copiesDeleter, givesName, mayCopyOrMove } from "./copied-programs.ts";
-import { type TemporaryTrust, type Commands, countOf, MAX_DELETED, namesDeleter, nameOf } from "./deleters.ts";
+import { type TemporaryTrust, type Commands, countOf, MAX_DELETED, namesDeleter, nameOf, subcommandAt } from "./deleters.ts";
 import { hasExpandedMode } from "./expanded-options.ts";
 import { maySetAnyVariable, withKnownVariables } from "./known-variables.ts";
 import { mentionsDeletion } from "./mentioned-deletions.ts";
@@ -17,7 +18,7 @@ import { assignsDeletion } from "./assigned-values.ts";
 import { commandsOfSed } from "./sed-script.ts";
 import { isPipedToShell, namesInput, readsItsInput } from "./shell-input.ts";
 import { readShell } from "../shell.ts";
-import { asGit, givesCommand, runsAnother } from "../wrappers.ts";
+import { asGit, runsAnother } from "../wrappers.ts";
 import { withoutQuotes } from "../quotes.ts";
 import { commandInArguments } from "./unknown-programs.ts";
 
@@ -102,6 +103,18 @@ const setsFolder = (text: string): boolean => SETS_TMPDIR.test(withoutQuotes(tex
 export function deletesMany(words: readonly string[]): boolean {
   return isMany([words], { depth: 0, trust: "all", steps: new ReadingSteps() }, true);
 }
+
+/** What deletes many files by itself in a command without anything that must be interpreted: its program, of git with the subcommand. */
+export function deleterIn(text: string): string | undefined {
+  const read = readShell(text);
+  if (read.kind !== "plain") return undefined;
+  const words = read.commands.map((command) => command.words).find((words) => namesDeleter(words[0]) && deletesMany(words));
+  const name = nameOf(words?.[0]);
+  const args = words?.slice(1) ?? [];
+  const subcommand = args[subcommandAt(args)] ?? "";
+  return name === "git" && PLAIN.test(subcommand) ? `git ${subcommand}` : name || undefined;
+}
+const PLAIN = /^[a-z-]+$/;
 
 /** Files that each part of a command names for deletion. */
 function partsOf(command: readonly string[], scope: Scope, isRead: boolean): readonly (number | "many")[] {

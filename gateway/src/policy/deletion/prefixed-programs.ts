@@ -2,7 +2,7 @@
  * Programs that run the command behind their own options (rule PO13). PURE. It finds where that command begins, and whether the shell, or the
  * input of xargs, makes a part of it.
  */
-import { countOf, GIT_VALUE, namesDeleter, nameOf } from "./deleters.ts";
+import { countOf, namesDeleter, nameOf, subcommandAt } from "./deleters.ts";
 import { SHELLS, runsAnother } from "../wrappers.ts";
 
 export const PREFIXES: ReadonlySet<string> = new Set(
@@ -100,9 +100,8 @@ const TAKES_MODE: ReadonlySet<string> = new Set("reset stash worktree read-tree 
 /** Whether a word more may make another mode of the program: it finds, or it is git without a subcommand or with such a one. */
 function takesMode([program, ...args]: readonly string[]): boolean {
   if (nameOf(program) !== "git") return /^(?:g?find|bfs)$/.test(nameOf(program));
-  let at = 0;
-  while (args[at]?.startsWith("-") === true) at += GIT_VALUE.has(args[at] ?? "") ? 2 : 1;
-  return args[at] === undefined || TAKES_MODE.has(args[at] ?? "");
+  const subcommand = args[subcommandAt(args)];
+  return subcommand === undefined || TAKES_MODE.has(subcommand);
 }
 /** Whether the words of the input are operands, or options, of a program that deletes. */
 function deletesInput(command: readonly string[], place: string | undefined, left = MAX_PREFIXES): boolean {

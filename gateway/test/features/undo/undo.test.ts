@@ -101,6 +101,16 @@ describe("agents' files", () => {
     expect(await admin.refused("undo.plan", { sessionKey: "agent:main:cli:dm:mian" })).toMatchObject({ reason: "session.not_found" });
   });
 
+  test("[UN6] a run of a conversation that was deleted since is named as one, also under a name that is in use again", async () => {
+    await admin.ok("workspace.write", { path: "a.md", content: "first" });
+    await byRun("gone00000/r1/1/0", "a.md", "second", "run-1");
+    expect((await admin.ok<UndoResult>("undo.plan", { sessionKey })).deleted).toBe(true);
+    const ref = await refOf();
+    expect(await admin.ok<UndoResult>("undo.plan", { target: "run-1" })).toMatchObject({ sessionKey, deleted: true });
+    await byRun(`${ref}/r1/1/0`, "a.md", "third", "run-2");
+    expect((await admin.ok<UndoResult>("undo.plan", { sessionKey })).deleted).toBeUndefined();
+  });
+
   test("[UN6] without a target, commands of later runs are named: one of those runs may be meant", async () => {
     const ref = await refOf();
     await node("lap", undefined, KEEPS);
