@@ -12,7 +12,7 @@ import { deletesMany, deletionOf } from "./deletion/deletions.ts";
 import { askedHosts, HOSTS, isOutside, SANDBOX } from "./hosts.ts";
 import { classOf, TRANSFER } from "./call-class.ts";
 import { isGrantableFolder, isGrantablePath, normalPath } from "./paths.ts";
-import { isPlain, sends, subcommandOf, unconfinedGrant } from "./programs.ts";
+import { hidesSubcommand, isPlain, sends, subcommandOf, unconfinedGrant } from "./programs.ts";
 import { COMMAND, isBashCall } from "./rules.ts";
 import { readShell, type SimpleCommand } from "./shell.ts";
 
@@ -115,7 +115,7 @@ function commandsOf({ args }: PolicyCall, reported: SandboxProfile): GrantedWhat
   const folder = workdir === undefined ? "" : normalPath(workdir);
   const commands: GrantedCommand[] = [];
   for (const { words } of read.commands) {
-    const found = commandOf(words, sandbox);
+    const found = commandOf(words, sandbox, leaves && reported !== "off");
     if (found === undefined) return undefined;
     if (!commands.some((other) => sameCommand(found, other))) commands.push(found);
   }
@@ -147,14 +147,20 @@ const ACTS_ON_ARGUMENTS: ReadonlySet<string> = new Set(
 const actsOnArguments = ([program = ""]: readonly string[]): boolean => ACTS_ON_ARGUMENTS.has(nameOf(program));
 /** A name with other characters could read as a part of the sentence that says what is allowed. */
 const PROGRAM = /^[\w./+@-]+$/;
-/** The scope of one command. Undefined: it may be allowed once only. */
-export function commandOf(words: readonly string[], sandbox: SandboxProfile): GrantedCommand | undefined {
+/** The scope of one command. Undefined: it may be allowed once only. `leaves`: the sandbox that its machine has. */
+export function commandOf(words: readonly string[], sandbox: SandboxProfile, leaves = false): GrantedCommand | undefined {
   const [program = ""] = words;
   if (MOVES.has(program) || !PROGRAM.test(program)) return undefined;
-  const possible = sandbox === "off" ? unconfinedGrant(words) : "any";
+  const possible = sandbox === "off" ? unconfinedGrant(words, leaves) : "any";
   if (possible === undefined) return undefined;
   // Inside a sandbox, too: the same program may delete something else next time (rule PO13).
-  if (possible === "exact" || actsOnArguments(words) || deletesMany(words) || (sandbox === "workspace+net" && sends(words)))
+  if (
+    possible === "exact" ||
+    actsOnArguments(words) ||
+    hidesSubcommand(words) ||
+    deletesMany(words) ||
+    (sandbox === "workspace+net" && sends(words))
+  )
     return { program, words };
   const subcommand = subcommandOf(words);
   return { program, ...(subcommand === undefined ? {} : { subcommand }) };
@@ -181,6 +187,7 @@ export function onlyReads({ what }: GrantScope, { args }: PolicyCall): boolean {
 const namedBy = (program: string, subcommand: string | undefined): readonly string[] =>
   subcommand === undefined ? [program] : [program, subcommand];
 
+const HOME = /^\/(?:home|Users|var\/home|export\/home)\/[^/]+$/;
 function filesOf(call: PolicyCall): GrantedWhat | undefined {
   const { path } = call.args;
   const policyClass = classOf(call);
@@ -188,8 +195,8 @@ function filesOf(call: PolicyCall): GrantedWhat | undefined {
   if (!isGrantablePath(path)) return undefined;
   const whole = normalPath(path);
   const folder = whole.slice(0, Math.max(0, whole.lastIndexOf("/")));
-  // `/` and `/etc` are too much for one answer.
-  return whole.startsWith("/") && folder.split("/").length < 3 ? undefined : { kind: "files", folder };
+  // `/`, `/etc` and the home of a person are too much for one answer.
+  return whole.startsWith("/") && (folder.split("/").length < 3 || HOME.test(folder)) ? undefined : { kind: "files", folder };
 }
 
 /** Arguments that name where a tool sends something. */
@@ -228,7 +235,12 @@ function conditionsFor(args: PolicyCall["args"], what: GrantedWhat): ApprovalRul
       const read = readShell(String(args[COMMAND]));
       const [only, ...more] = read.kind === "plain" ? read.commands : [];
       // A rule names no sandbox, so what only a sandbox makes harmless is no rule. Nor is what acts on other files in each workspace.
-      if (only === undefined || more.length > 0 || unconfinedGrant(only.words) === undefined || actsOnArguments(only.words))
+      if (
+        only === undefined ||
+        more.length > 0 ||
+        unconfinedGrant(only.words, isOutside(args)) === undefined ||
+        actsOnArguments(only.words)
+      )
         return undefined;
       const folder = args["workdir"] === undefined ? [] : [{ path: "workdir", op: "equals" as const, value: args["workdir"] }];
       const outside = isOutside(args) ? [{ path: SANDBOX, op: "equals" as const, value: args[SANDBOX] }] : [];

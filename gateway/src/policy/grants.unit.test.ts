@@ -5,7 +5,7 @@ import type { PolicyCall } from "../ports/policy.ts";
 import { decide, type Granted, type PolicyContext, policyOf } from "./decide.ts";
 import type { Grant, GrantScope } from "../ports/grants.ts";
 import { at, bash, commands, native, write } from "./grant-cases.ts";
-import { covers, type GrantContext, offerOf, scopeOf } from "./grants.ts";
+import { commandOf, covers, type GrantContext, offerOf, scopeOf } from "./grants.ts";
 import { loadRegexEngine } from "./load.ts";
 
 const engine = await loadRegexEngine();
@@ -205,26 +205,59 @@ describe("[GR3] what a command can be granted as", () => {
     ] as const)
       assert.equal(after(asked, command), "ask", command);
   });
-  test("[GR3] [TA5] an answer for a program that reads covers no other folder, and outside the sandbox of a machine it ends with text of others", () => {
+  test("[GR3] [TA5] an answer for a program that reads covers no other folder, and outside the sandbox of a machine only what opens no file, until text of others", () => {
     const grants = (command: string, more: Record<string, unknown>, sandbox: SandboxProfile) => {
       const scope = scopeOf(bash(command, more), at(sandbox));
       assert.ok(scope);
       return [{ id: "g1", scope, expiresAt: 1, sessionId: "s1" }];
     };
-    const verdict = (command: string, sandbox: SandboxProfile, taint?: GrantContext["taint"]): string => {
+    const verdict = (asked: string, command: string, sandbox: SandboxProfile, taint?: GrantContext["taint"]): string => {
       const more = sandbox === "off" ? {} : { sandbox: "off" };
-      const granted = { grants: grants("cat README.md", more, sandbox), agentId: "main", sandbox };
+      const granted = { grants: grants(asked, more, sandbox), agentId: "main", sandbox };
       const context = { policy: policyOf(undefined, engine), isOwners: true, unset: "auto" as const, taint, granted };
       return decide({ ...bash(command, more), sandbox }, context).verdict;
     };
     const world = { label: "world", source: "a page" } as const;
-    for (const sandbox of ["off", "workspace"] as const) {
-      assert.equal(verdict("cat src/a.ts", sandbox), "allow");
-      for (const command of ["cat /home/user/.ssh/id_rsa", "cat ../a", "cat ~/.netrc"])
-        assert.equal(verdict(command, sandbox), "ask", command);
+    assert.equal(verdict("cat README.md", "cat src/a.ts", "off"), "allow");
+    for (const command of ["cat /home/user/.ssh/id_rsa", "cat ../a", "cat ~/.netrc"])
+      assert.equal(verdict("cat README.md", command, "off"), "ask", command);
+    assert.equal(verdict("cat README.md", "cat src/a.ts", "off", world), "allow");
+    assert.equal(verdict("echo a", "echo b", "workspace"), "allow");
+    assert.equal(verdict("echo a", "echo b", "workspace", world), "ask");
+    // In the sandbox a command can make a link of any name to what the sandbox hides.
+    for (const command of ["cat a", "head a", "grep -r x .", "find . -name a", "ls k", "touch a", "mkdir a", "sort a", "jq . a"]) {
+      const call = { ...bash(command, { sandbox: "off" }), sandbox: "workspace" as const };
+      assert.deepEqual([scopeOf(call, at("workspace")), offerOf(call, at("workspace"))], [undefined, undefined], command);
     }
-    assert.equal(verdict("cat src/a.ts", "off", world), "allow");
-    assert.equal(verdict("cat src/a.ts", "workspace", world), "ask");
+  });
+  test("[GR3] what shows the environment, makes what others start, or hides its subcommand behind options is granted as exactly the one command", () => {
+    for (const command of ["printenv HOME", "printenv", "ps aux", "ps"]) assert.deepEqual(commands(command), [command.split(" ")], command);
+    for (const command of ["touch .git/hooks/pre-commit", "touch .envrc a", "mkdir -p .git/hooks"])
+      assert.notEqual(commandOf(command.split(" "), "off")?.words, undefined, command);
+    for (const command of ["touch a b/c.txt", "mkdir -p src/new"])
+      assert.equal(commandOf(command.split(" "), "off")?.words, undefined, command);
+    for (const command of ["git --no-pager log", "git -C . log", "npm --silent test", "docker -H x ps"])
+      assert.deepEqual(commandOf(command.split(" "), "workspace"), { program: command.split(" ")[0], words: command.split(" ") });
+    assert.deepEqual(commandOf(["git", "log", "-3"], "workspace"), { program: "git", subcommand: "log" });
+    assert.deepEqual(commandOf(["prettier", "--check", "."], "workspace"), { program: "prettier" });
+  });
+  test("[GR2] no answer covers the whole home of a person, nor files from which the system starts programs", () => {
+    const whatOf = (path: string) => scopeOf(write(path), at())?.what;
+    for (const path of [
+      "/home/user/notes.txt",
+      "/Users/me/a",
+      "/usr/local/bin/git",
+      "/home/user/go/bin/x",
+      "/Users/me/Library/LaunchAgents/x.plist",
+      "/home/user/Desktop/x.desktop",
+      "/Users/me/Documents/PowerShell/profile.ps1",
+      "/etc/cron.d/x",
+      "/opt/a/site-packages/x.py",
+    ])
+      assert.equal(whatOf(path), undefined, path);
+    assert.deepEqual(whatOf("/home/user/docs/a.md"), { kind: "files", folder: "/home/user/docs" });
+    assert.deepEqual(whatOf("bin/run.sh"), { kind: "files", folder: "bin" });
+    assert.deepEqual(whatOf("/srv/data/profile/a.md"), { kind: "files", folder: "/srv/data/profile" });
   });
   test("[GR3] outside a sandbox no argument leads an answer for a program that reads to another folder in a way of its own", () => {
     const covered = (command: string): boolean => {

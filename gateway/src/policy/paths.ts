@@ -85,4 +85,10 @@ export function isGrantableFolder(path: unknown): path is string {
   return !parts.includes("..") && !foldedPath(path).split("/").some(startsPrograms);
 }
 /** The same for a file that no other program runs. */
-export const isGrantablePath = (path: unknown): path is string => isGrantableFolder(path) && !isOfGit(foldedPath(path).split("/"));
+export const isGrantablePath = (path: unknown): path is string =>
+  isGrantableFolder(path) && !isOfGit(foldedPath(path).split("/")) && !(path.startsWith("/") && startsByPlace(foldedPath(path)));
+/** Outside the workspace: folders and names from which the system, or a shell, starts programs. */
+const startsByPlace = (path: string): boolean => STARTS_BY_FOLDER.test(path) || STARTS_BY_NAME.test(path);
+const STARTS_BY_FOLDER =
+  /\/(?:s?bin|libexec|launchagents|launchdaemons|startupitems|autostart|startup|cron(?:\.\w+|tabs)?|systemd|init\.d|profile\.d|sudoers\.d|powershell|site-packages)\//;
+const STARTS_BY_NAME = /(?:\.(?:desktop|plist|service|timer|pth)|profile\.ps1|\/(?:crontab|sudoers|profile|environment|ld\.so\.preload))$/;

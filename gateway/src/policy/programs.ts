@@ -2,6 +2,7 @@
  * What is known about programs by their names, for grants (rule GR3). PURE. A name that no list has is an unknown program: without a
  * sandbox it is allowed once only, because it may start what a file of its folder names, and that file may be another one next time.
  */
+import { isGrantablePath } from "./paths.ts";
 import { runsAnother } from "./wrappers.ts";
 import { withoutQuotes } from "./quotes.ts";
 
@@ -88,17 +89,29 @@ const SYSTEM_FOLDERS: ReadonlySet<string> = new Set(["/bin", "/sbin", "/usr/bin"
 const isOutsideSystem = (program: string): boolean =>
   program.includes("/") && !SYSTEM_FOLDERS.has(program.slice(0, program.lastIndexOf("/")));
 
+/** Of those that read: they open no file that an argument names. */
+const OPENS_NOTHING = words("echo basename dirname sleep seq true false pwd which whoami id uname");
+/** Of those that read: other arguments show variables of the environment, which may be secrets. */
+const SHOWS_VARIABLES = words("printenv ps");
+/** Of those that read: what they make may be what another program starts. */
+const MAKES = words("mkdir touch");
 /** No path that leads out of the folder in which the command begins: other files of the user were not shown. */
 const staysInFolder = (word: string): boolean =>
   word.startsWith("-") ? !/[/~]|\.\./.test(word) : !/(?:^|[^\w.-])[/~]|(?:^|[^\w.-])\.\.(?:[^\w.-]|$)/.test(word);
 /**
  * As what a command is granted outside a sandbox: its program with any arguments that stay in the folder, exactly this command, or not at
- * all. It is granted when no file that something else may write makes it do something else the next time.
+ * all. It is granted when no file that something else may write makes it do something else the next time. `leaves`: it leaves the sandbox of
+ * its machine, in which a command can make a link of any name to a file that the sandbox hides.
  */
-export function unconfinedGrant(command: readonly string[]): "any" | "exact" | undefined {
+export function unconfinedGrant(command: readonly string[], leaves = false): "any" | "exact" | undefined {
   const [program = "", ...args] = command;
   if (isOutsideSystem(program) || runsAnother(command)) return undefined;
-  if (isPlain(command)) return args.every(staysInFolder) ? "any" : "exact";
+  if (isPlain(command)) {
+    const name = baseOf(program);
+    if (leaves && !OPENS_NOTHING.has(name) && !SHOWS_VARIABLES.has(name)) return undefined;
+    const isExact = SHOWS_VARIABLES.has(name) || (MAKES.has(name) && !args.every((arg) => arg.startsWith("-") || isGrantablePath(arg)));
+    return !isExact && args.every(staysInFolder) ? "any" : "exact";
+  }
   const same = Object.hasOwn(SAME_EACH_TIME, baseOf(program)) ? SAME_EACH_TIME[baseOf(program)] : undefined;
   return same?.test(args.join("\n")) === true ? "exact" : undefined;
 }
@@ -115,6 +128,12 @@ export function isPlain([program = "", ...args]: readonly string[]): boolean {
 /** Whether no argument of a command is run as another command. What a program reads from its folder is another matter. */
 export const runsNoArgument = (command: readonly string[]): boolean =>
   isPlain(command) || (baseOf(command[0] ?? "") === "git" && GIT_READS.has(command[1] ?? ""));
+
+/** Have subcommands that do very different things. */
+const HAS_SUBCOMMANDS = words("git npm pnpm yarn cargo go brew apt apt-get systemctl terraform dotnet gradle mvn");
+/** Whether a command begins with options, and its program does different things by the subcommand behind them. */
+export const hidesSubcommand = ([program = "", first = ""]: readonly string[]): boolean =>
+  first.startsWith("-") && (isIn(HAS_SUBCOMMANDS, program) || isIn(TWO_WORDS, program));
 
 const WORD = /^[A-Za-z][A-Za-z0-9:_-]*$/;
 /** Undefined: the program has none, or the command begins with an option. */
