@@ -240,7 +240,12 @@ fn with_model(mut value: Value, model: &ModelRef) -> (Value, Option<String>) {
 /// Removes them: a key and a message for the next provider never go to an address that was set before it was chosen.
 fn of_another_server(value: &mut Value, before: &str, next: &str) -> Option<String> {
     let fields = value.as_object_mut()?;
-    let text = |name: &str| fields.get(name).and_then(Value::as_str).map(|text| one_line(text, ADDRESS_CHARS));
+    let text = |name: &str| {
+        fields
+            .get(name)
+            .and_then(Value::as_str)
+            .map(|text| one_line(text, ADDRESS_CHARS))
+    };
     let (address, wire) = (text("baseUrl"), text("wire"));
     let removed: Vec<String> = OF_SERVER
         .into_iter()

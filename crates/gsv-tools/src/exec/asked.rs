@@ -231,7 +231,10 @@ mod tests {
         assert_eq!(ask(&["localhost:3000".into()]).unwrap(), [rule("localhost:3000")]);
         for host in ["10.0.0.8:80", "10.0.0.7", "[::1]:80", "localhost", "LOCALHOST.:3001"] {
             let refused = ask(&[host.into()]).unwrap_err().to_string();
-            assert!(refused.contains("has listed it with the same port"), "{host}: {refused}");
+            assert!(
+                refused.contains("has listed it with the same port"),
+                "{host}: {refused}"
+            );
         }
         let forbidding = Sandbox {
             forbids_hosts: true,
