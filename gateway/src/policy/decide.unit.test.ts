@@ -149,6 +149,8 @@ describe("[PO7] the mode decides what no rule decides", () => {
     for (const [command, what] of [
       ["ls && git -C a clean -fd", /The command `git clean` may delete.*: its arguments do not name each of them/],
       ["/bin/rm -rf a 'b c'", /The command `rm` may delete/],
+      ["rm -rf old/*", /The command `rm` may delete/],
+      ["for f in *; do rm -r $f; done", /The command `rm` may delete/],
       ["ls | xargs rm", /\. It may delete more.*: its text does not tell for certain what it runs, or what that deletes\./],
       ["$RM a", /\. It may delete more.*: its text does not tell/],
     ] as const)

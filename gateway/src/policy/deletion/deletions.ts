@@ -104,11 +104,11 @@ export function deletesMany(words: readonly string[]): boolean {
   return isMany([words], { depth: 0, trust: "all", steps: new ReadingSteps() }, true);
 }
 
-/** What deletes many files by itself in a command without anything that must be interpreted: its program, of git with the subcommand. */
+/** The program that deletes many files by itself in a text, of git with the subcommand. Undefined: another one runs it, or none is certain. */
 export function deleterIn(text: string): string | undefined {
   const read = readShell(text);
-  if (read.kind !== "plain") return undefined;
-  const words = read.commands.map((command) => command.words).find((words) => namesDeleter(words[0]) && deletesMany(words));
+  const { commands } = read.kind === "plain" ? read : readCommands(text);
+  const words = commands.map((command) => command.words).find((words) => namesDeleter(words[0]) && deletesMany(words));
   const name = nameOf(words?.[0]);
   const args = words?.slice(1) ?? [];
   const subcommand = args[subcommandAt(args)] ?? "";
