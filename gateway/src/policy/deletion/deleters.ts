@@ -3,6 +3,7 @@
  */
 
 import { remembered } from "../remembered.ts";
+import { namesFile } from "./file-names.ts";
 import { removesFromStore } from "./git-store.ts";
 import { asGit, GIT_PROGRAM, withoutG } from "../wrappers.ts";
 
@@ -321,15 +322,14 @@ function countReplaced(subcommand: string, args: readonly string[]): number | "m
   if (args.some((arg) => arg.startsWith("--pathspec-f")) || paths.some((path) => /^(?:\.\.?|:.*)$|\/$|[*?[]/.test(path))) return "many";
   // They come from elsewhere, as in `xargs git restore`.
   if (paths.length === 0 && (end !== -1 || subcommand === "restore")) return "many";
-  // The first word of a checkout may be a branch. A name without an extension may be a folder.
-  const named = end === -1 && subcommand === "checkout" ? (args.some((arg) => MAKES_BRANCH.test(arg)) ? [] : paths.slice(1)) : paths;
-  return named.some((path) => !EXTENSION.test(path) && !FILES.test(path)) ? "many" : named.length;
+  // The first word of a checkout may be a branch. A name without an extension that files have may be a folder.
+  const mayBeBranch = end === -1 && subcommand === "checkout" && !args.some((arg) => TAKES_SIDE.test(arg));
+  const named = !mayBeBranch ? paths : args.some((arg) => MAKES_BRANCH.test(arg)) ? [] : paths.slice(1);
+  return named.every(namesFile) ? named.length : "many";
 }
 const MAKES_BRANCH = /^-[A-Za-z]*[bBt]|^--(?:tr|or)/;
-const EXTENSION = /[^/]\.[^./]+$/;
-/** Have none, and are files. */
-const FILES =
-  /(?:^|\/)(?:Makefile|Dockerfile|Gemfile|Rakefile|Procfile|Vagrantfile|Jenkinsfile|README|LICENSE|NOTICE|CHANGELOG|CODEOWNERS)$/;
+/** One side of a merge: every word is a path then. */
+const TAKES_SIDE = /^--(?:ou|th)|^-[23]$/;
 /**
  * Whether git only shows what it would do (`-n`), or what a long option says. Git takes every
  * beginning of a long option for the whole. `-e`, `--exclude` and `--pathspec-from-file` take the next text; `--no-` takes back.
