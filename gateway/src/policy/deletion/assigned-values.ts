@@ -8,6 +8,8 @@ import type { ReadingSteps } from "./reading-steps.ts";
 import { withoutQuotes } from "../quotes.ts";
 
 const SETS = /(?<![\w$])([A-Za-z_]\w{0,60})\+?=/g;
+/** Options whose values are texts or patterns. */
+const OF_TEXT = /^(?:grep|regexp|author|title|body|message|notes|description|subject|pattern|search|label|comment|summary|reason)$/;
 /** The name of the program whose options the variable has. */
 const OPTIONS_OF = /^([A-Z\d]{1,20}?)_?(?:OPTIONS|OPTS|OPTION|OPT|FLAGS)?$/;
 
@@ -16,9 +18,11 @@ export function assignsDeletion(text: string, reading: { readonly trust: Tempora
   if (!text.includes("=")) return false;
   const sets = new RegExp(SETS);
   for (let found = sets.exec(text); found !== null; found = sets.exec(text)) {
+    const isOption = text.startsWith("--", found.index - 2) && OF_TEXT.test(found[1] ?? "");
     const value = text.slice(sets.lastIndex, endOfWord(text, sets.lastIndex));
     sets.lastIndex += value.length;
     const isText = /\s|^["']?-/.test(value);
+    if (isOption) continue;
     if (!isText && !value.includes("$")) continue;
     if (reading.steps.takesTooLong(1) || setsOptions(found[1] ?? "", value) || (isText && mentionsDeletion([value], reading))) return true;
   }

@@ -5,6 +5,7 @@
 import { remembered } from "../remembered.ts";
 import { namesFile } from "./file-names.ts";
 import { removesFromStore } from "./git-store.ts";
+import { byRsync } from "./rsync.ts";
 import { asGit, GIT_PROGRAM, withoutG } from "../wrappers.ts";
 
 /** Files that a command may delete without a question. */
@@ -81,7 +82,7 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "git":
       return byGit(args, trust);
     case "rsync":
-      return args.some((arg) => /^--(?:del|remove-s)/.test(arg)) ? "many" : 0;
+      return byRsync(args, trust);
     case "tar":
     case "gtar":
     case "bsdtar":

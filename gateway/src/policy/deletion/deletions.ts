@@ -7,12 +7,14 @@ import { type ReadCommand, readCommands } from "./command-words.ts";
 import { copiesByPath, copiesDeleter, givesName, mayCopyOrMove } from "./copied-programs.ts";
 import { type TemporaryTrust, type Commands, countOf, MAX_DELETED, namesDeleter, nameOf, subcommandAt } from "./deleters.ts";
 import { hasExpandedMode } from "./expanded-options.ts";
+import { givenVariables } from "./given-variables.ts";
 import { maySetAnyVariable, withKnownVariables } from "./known-variables.ts";
 import { mentionsDeletion } from "./mentioned-deletions.ts";
 import { trustByWords, trustIn, leastTrust, movesAway } from "./moved-files.ts";
 import { onlyEdits } from "./only-edits.ts";
 import { once } from "../once.ts";
 import { isExpanded, isShellProgram, PREFIXES, runsItsInput, runsExpanded } from "./prefixed-programs.ts";
+import { withPlainParts } from "./plain-parts.ts";
 import { ReadingSteps } from "./reading-steps.ts";
 import { assignsDeletion } from "./assigned-values.ts";
 import { commandsOfSed } from "./sed-script.ts";
@@ -52,7 +54,7 @@ function deletionIn(given: string, { depth, trust: outer, isCode = false, steps 
   if (depth > MAX_DEPTH || given.length > MAX_TEXT || steps.takesTooLong(1 + given.length / 10)) return "many";
   if (depth === 0 && onlyEdits(given)) return "few";
   // The command may set the variable, and a program that runs another one may give it other variables.
-  const shown = depth > 0 ? given : withKnownVariables(given);
+  const shown = depth > 0 ? given : withKnownVariables(withPlainParts(given));
   const text = given.includes("TMPDIR") && (depth > 0 || setsFolder(given)) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;
   const split = once(() => splitCommands(text));
   if (givesName(text) || (text.includes("GIT_") && setsGit(text))) return "many";
@@ -68,7 +70,13 @@ function deletionIn(given: string, { depth, trust: outer, isCode = false, steps 
   // Two readings: one goes by the text alone, the other by what a shell makes of it.
   if (isMany(split(), scope)) return "many";
   const { isCertain, commands, inputs } = readCommands(text);
-  if (!isCode && ((!isCertain && split().some(([program]) => isExpanded(program) && program !== "$")) || commands.some(hasExpandedMode)))
+  // Another command may set a variable of a text that it runs.
+  const isGiven = depth === 0 ? givenVariables(text) : () => false;
+  if (
+    !isCode &&
+    ((!isCertain && split().some(([program]) => isExpanded(program) && program !== "$")) ||
+      commands.some((command) => hasExpandedMode(command, isGiven)))
+  )
     return "many";
   const named = commands.map(({ words }) => words);
   if ((!isCode && commands.some(isUnknown)) || isMany(named, scope, !isCode) || runsInput({ text, commands: named, inputs }, scope))

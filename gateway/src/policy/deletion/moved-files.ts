@@ -122,6 +122,9 @@ export function trustIn(text: string, commands: Commands): TemporaryTrust {
     .filter((word) => !isTemporary(word, "all"))
     .map((word) => nameOf(word));
   if (names.some((name) => LINKERS.has(name)) || mayDeleteMoved(text, commands)) return "none";
+  // It follows a link by which its target is named, and only another command can have made one.
+  const isToTarget = names.includes("rsync") && /\s--(?:del|force)/.test(text);
+  if (isToTarget && (names.filter((name) => MOVERS.has(name)).length > 1 || trustByWords(text) !== "all")) return "none";
   return names.some((name) => MOVERS.has(name)) ? "direct" : trustByWords(text);
 }
 /** Whether a command may move what is elsewhere into a temporary folder in a way that `movesAway` does not follow. */
