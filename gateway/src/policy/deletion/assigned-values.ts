@@ -24,7 +24,12 @@ export function assignsDeletion(text: string, reading: { readonly trust: Tempora
     const isText = /\s|^["']?-/.test(value);
     if (isOption) continue;
     if (!isText && !value.includes("$")) continue;
-    if (reading.steps.takesTooLong(1) || setsOptions(found[1] ?? "", value) || (isText && mentionsDeletion([value], reading))) return true;
+    if (
+      reading.steps.takesTooLong(1) ||
+      setsOptions(found[1] ?? "", value, reading.trust) ||
+      (isText && mentionsDeletion([value], reading))
+    )
+      return true;
   }
   return false;
 }
@@ -40,7 +45,8 @@ function endOfWord(text: string, from: number): number {
   return at;
 }
 /** Such options of a program, or ones that the shell makes. */
-function setsOptions(name: string, value: string): boolean {
+function setsOptions(name: string, value: string, trust: TemporaryTrust): boolean {
+  if (name === "PYTEST_ADDOPTS") return countOf(["pytest", ...withoutQuotes(value).split(/\s+/)], trust) === "many";
   const [, program = ""] = OPTIONS_OF.exec(name) ?? [];
   if (!namesDeleter(program) || program === "RM") return false;
   const options = withoutQuotes(value).split(/\s+/);

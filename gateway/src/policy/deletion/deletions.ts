@@ -17,6 +17,8 @@ import { isExpanded, isShellProgram, PREFIXES, runsItsInput, runsExpanded } from
 import { withPlainParts } from "./plain-parts.ts";
 import { ReadingSteps } from "./reading-steps.ts";
 import { assignsDeletion } from "./assigned-values.ts";
+import { appliesTakingAway } from "./given-to-git.ts";
+import { setsCleaned } from "./set-folders.ts";
 import { commandsOfSed } from "./sed-script.ts";
 import { isPipedToShell, namesInput, readsItsInput } from "./shell-input.ts";
 import { readShell } from "../shell.ts";
@@ -57,11 +59,11 @@ function deletionIn(given: string, { depth, trust: outer, isCode = false, steps 
   const shown = depth > 0 ? given : withKnownVariables(withPlainParts(given));
   const text = given.includes("TMPDIR") && (depth > 0 || setsFolder(given)) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;
   const split = once(() => splitCommands(text));
-  if (givesName(text) || (text.includes("GIT_") && setsGit(text))) return "many";
+  if (givesName(text) || (maySetGit(text) && setsGit(text))) return "many";
   const copiesOrMoves = mayCopyOrMove(text);
   if (copiesOrMoves && (copiesDeleter(text, split()) || movesAway(text, split()))) return "many";
   const scope: Scope = { depth, trust: leastTrust(outer, copiesOrMoves ? trustIn(text, split()) : trustByWords(text)), steps };
-  if (assignsDeletion(text, scope)) return "many";
+  if (assignsDeletion(text, scope) || setsCleaned(text, scope.trust) || appliesTakingAway(text, split)) return "many";
   const read = readShell(text);
   if (read.kind === "plain") {
     const commands = read.commands.map(({ words }) => words);
@@ -101,7 +103,9 @@ function isMany(commands: Commands, scope: Scope, isRead = false): boolean {
 
 /** Variables that are a configuration of git, with an alias for any subcommand, and a pager that deletes what it is given. */
 const GIT_VARIABLE =
-  /(?<![\w$]|\$\{)GIT_(?:CONFIG_(?:COUNT|KEY|VALUE|PARAMETERS)[^\s=:]{0,40}[=:]|[A-Z_]{0,40}(?:PAGER|COMMAND|DIFF|EDITOR)=(?:[^\s;&|]{0,300}\/)?(?:rm|unlink|shred|truncate|rimraf)\b)|(?:\bread|\bset|\bsetenv|-v)\s[^;|&\n]{0,100}\bGIT_CONFIG_(?:COUNT|KEY|VALUE|PARAMETERS)/;
+  /(?<![\w$]|\$\{)(?:GIT_CONFIG_(?:COUNT|KEY|VALUE|PARAMETERS)[^\s=:]{0,40}[=:]|(?:GIT_[A-Z_]{0,40}|MAN)?(?:PAGER|COMMAND|DIFF|EDITOR|CMD|VISUAL)=(?:[^\s;&|]{0,300}\/)?(?:rm|unlink|shred|truncate|rimraf)\b)|(?:\bread|\bset|\bsetenv|-v)\s[^;|&\n]{0,100}\bGIT_CONFIG_(?:COUNT|KEY|VALUE|PARAMETERS)/;
+const maySetGit = (text: string): boolean =>
+  text.includes("GIT_") || (text.includes("=") && ["PAGER", "EDITOR", "VISUAL"].some((name) => text.includes(name)));
 const setsGit = (text: string): boolean => GIT_VARIABLE.test(withoutQuotes(text));
 const TMPDIR = /\$TMPDIR\b|\$\{TMPDIR\}/g;
 const SETS_TMPDIR = /(?<!\$|\$\{)TMPDIR/;
