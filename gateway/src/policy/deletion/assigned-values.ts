@@ -3,8 +3,10 @@
  * or for a command, as make does with CC.
  */
 import { type TemporaryTrust, countOf, namesDeleter } from "./deleters.ts";
+import { evaluates, keepsSubstitution } from "./evaluated-values.ts";
 import { mentionsDeletion } from "./mentioned-deletions.ts";
 import type { ReadingSteps } from "./reading-steps.ts";
+import { setsMade } from "./texts-for-shells.ts";
 import { withoutQuotes } from "../quotes.ts";
 
 const SETS = /(?<![\w$])([A-Za-z_]\w{0,60})\+?=/g;
@@ -17,12 +19,17 @@ const OPTIONS_OF = /^([A-Z\d]{1,20}?)_?(?:OPTIONS|OPTS|OPTION|OPT|FLAGS)?$/;
 export function assignsDeletion(text: string, reading: { readonly trust: TemporaryTrust; readonly steps: ReadingSteps }): boolean {
   if (!text.includes("=")) return false;
   const sets = new RegExp(SETS);
+  const hasMake = text.includes("make");
+  const mayGrow = text.includes("+=");
+  let isKept = false;
   for (let found = sets.exec(text); found !== null; found = sets.exec(text)) {
     const isOption = text.startsWith("--", found.index - 2) && OF_TEXT.test(found[1] ?? "");
     const value = text.slice(sets.lastIndex, endOfWord(text, sets.lastIndex));
     sets.lastIndex += value.length;
     const isText = /\s|^["']?-/.test(value);
     if (isOption) continue;
+    isKept ||= !text.startsWith("-", found.index - 1) && keepsSubstitution(value, mayGrow);
+    if (setsMade(found[1] ?? "", value, hasMake, reading.steps)) return true;
     if (!isText && !value.includes("$")) continue;
     if (
       reading.steps.takesTooLong(1) ||
@@ -31,7 +38,7 @@ export function assignsDeletion(text: string, reading: { readonly trust: Tempora
     )
       return true;
   }
-  return false;
+  return isKept && evaluates(text);
 }
 /** Where a word ends that may have quotes. A quote without an end is a part of it. */
 function endOfWord(text: string, from: number): number {

@@ -5,7 +5,7 @@ import { givenVariables } from "./given-variables.ts";
 import { LINKERS, MOVERS } from "./moved-files.ts";
 import { withoutQuotes } from "../quotes.ts";
 
-const COPIES: ReadonlySet<string> = new Set("cp gcp mv ln install link cat dd alias hash".split(" "));
+const COPIES: ReadonlySet<string> = new Set("cp gcp mv ln install link cat dd alias hash strip objcopy".split(" "));
 const NAMES_PROGRAM: ReadonlySet<string> = new Set("rm unlink shred find git rsync busybox toybox".split(" "));
 const NAMES = [...NAMES_PROGRAM].join("|");
 /** The file of such a program, also in a folder whose name the shell makes. */
@@ -21,7 +21,12 @@ const isFile = (given: string): boolean => {
 /** The file is the input of a command, or the shell gets another table of programs. */
 const BY_INPUT = /<\s{0,9}\/(?:usr\/(?:local\/)?)?s?bin\/|BASH_(?:CMDS|ALIASES)/;
 /** Whether a text names such a program in another way than as an operand. */
-export const givesName = (text: string): boolean => (text.includes("bin/") || text.includes("BASH")) && BY_INPUT.test(withoutQuotes(text));
+export const givesName = (text: string): boolean =>
+  (text.includes("bin/") || text.includes("BASH")) && (BY_INPUT.test(withoutQuotes(text)) || BY_CODE.test(text));
+/** Code copies, links or reads the file. */
+const BY_CODE = new RegExp(
+  String.raw`\b(?:copy\w{0,20}|cp|link|symlink\w{0,10}|rename\w{0,10}|move|open|read_?[Ff]ile\w{0,10}|Path)\s{0,9}\(?\s{0,9}\\?["'\`]\/(?:usr\/(?:local\/)?)?s?bin\/(?:${NAMES})\\?["'\`]`,
+);
 /** Copies or links the file of a program that a substitution finds. */
 const COPIES_FOUND = /\b(?:g?cp|g?mv|ln|link|install)\s[^;|&\n]{0,1000}(?:\$\(|`)\s{0,9}(?:which|whereis|type|command|hash)\b/;
 /** Goes to a folder. Nothing here is read twice, because a text may have many of them. */

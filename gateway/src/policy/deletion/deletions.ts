@@ -19,11 +19,13 @@ import { ReadingSteps } from "./reading-steps.ts";
 import { assignsDeletion } from "./assigned-values.ts";
 import { appliesTakingAway } from "./given-to-git.ts";
 import { setsCleaned } from "./set-folders.ts";
+import { pipesToUnknown } from "./awk-pipes.ts";
 import { commandsOfSed } from "./sed-script.ts";
 import { isPipedToShell, namesInput, readsItsInput } from "./shell-input.ts";
 import { readShell } from "../shell.ts";
 import { asGit, runsAnother } from "../wrappers.ts";
 import { withoutQuotes } from "../quotes.ts";
+import { callsMade, givesMade } from "./texts-for-shells.ts";
 import { commandInArguments } from "./unknown-programs.ts";
 
 /** Commands in commands: `sh -c "sh -c ..."`. Deeper ones count as many. */
@@ -85,6 +87,9 @@ function deletionIn(given: string, { depth, trust: outer, isCode = false, steps 
     return "many";
   // A shell gets a text that variables of this one have a part in.
   if (named.some((words) => textsForShell(words).some((given) => given.includes("$"))) && mentionsDeletion([text], scope)) return "many";
+  // Code comes as an input: `python3 - <<'E'`.
+  const interpreter = inputs.length === 0 ? undefined : named.find((words) => runsAnother(words));
+  if (interpreter !== undefined && inputs.some((input) => callsMade(input, nameOf(interpreter[0]), steps))) return "many";
   const runs = named.some((words) => isShellProgram(words[0]));
   return runs && inputs.some((input) => deletionIn(input, { ...scope, depth: depth + 1 }) === "many") ? "many" : "few";
 }
@@ -148,16 +153,19 @@ function partsOf(command: readonly string[], scope: Scope, isRead: boolean): rea
   const inner = innerOf(words);
   const isCode = !words.some((word) => isShellProgram(word) || TAKES_SHELL.has(nameOf(word)));
   if (inner.some((word) => deletionIn(word, { ...scope, depth: scope.depth + 1, isCode }) === "many")) return ["many"];
+  if (isRead && givesMade(words, scope.steps)) return ["many"];
   if (name !== "git") return mentionsDeletion(words, scope) ? ["many"] : words.map((_, at) => count(words.slice(at)));
   return RUN_BY_GIT.test(words.join(" ")) && mentionsDeletion(words.slice(1), scope) ? ["many"] : [count(words)];
 }
 /** Give a text in their arguments to a shell. */
 const TAKES_SHELL: ReadonlySet<string> = new Set(
-  "eval trap compgen complete mapfile readarray watch su script flock parallel ssh hyperfine entr git busybox tmux screen at".split(" "),
+  "eval trap history compgen complete mapfile readarray watch su script flock parallel ssh hyperfine entr git busybox tmux screen at".split(
+    " ",
+  ),
 );
 /** Take commands in their arguments, beside those that always do (wrappers.ts). */
 const MORE_RUNNERS: ReadonlySet<string> = new Set(
-  "eval alias trap mapfile readarray hash abbr shx bfs git-bisect . source compgen complete".split(" "),
+  "eval alias trap history fc mapfile readarray hash abbr shx bfs git-bisect . source compgen complete".split(" "),
 );
 /** Of git: what follows is run by a shell, or in other folders. */
 const RUN_BY_GIT = /\s(?:foreach|bisect|rebase|filter-branch|difftool|mergetool|for-each-repo|config|hook|-c\S*|--config\S*)\s/;
@@ -205,7 +213,9 @@ function runsUnknown(words: readonly string[]): boolean {
   const isBegun = (word = ""): boolean => /^(?:[$`]|<\(|\{\}$)/.test(word) && !/^\$\{?(?:HOME|PWD)\}?\//.test(word);
   if (name === "eval" || name === "trap") return args.some((arg) => isBegun(arg));
   if (name === "git") return args.some((arg) => arg.startsWith("--config-env"));
-  if (/^[gmn]?awk$/.test(name)) return args.some((arg) => RUNS_LINES.test(arg));
+  // It runs an earlier command again.
+  if (name === "fc") return args.some((arg) => /^-[a-z]*[es]/.test(arg));
+  if (/^[gmn]?awk$/.test(name)) return args.some((arg) => RUNS_LINES.test(arg) || pipesToUnknown(arg, args));
   // Its library of commands has one that deletes.
   if (name === "ruby") return args.some((arg) => /^(?:-e)?\s*rm$/.test(arg)) && args.some((arg) => /^-r?un$/.test(arg) || arg === "un");
   const isOfShell = words.some((word) => isShellProgram(word));
