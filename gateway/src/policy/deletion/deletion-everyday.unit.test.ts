@@ -67,6 +67,7 @@ describe("[PO13] everyday commands that delete nothing", () => {
     const few = [
       `git commit -m ${document}`,
       `git add -A && git commit -m ${document} && git status`,
+      `git add . && git commit -m ${document} 2>&1 | tail -3`,
       `cd ~/x && git add *.ts && git -C a commit --message=${document}`,
       `gh pr create --title "x" --body ${document}`,
       `gh release create v1 --notes ${document}`,
@@ -94,6 +95,9 @@ describe("[PO13] everyday commands that delete nothing", () => {
       `git commit -m ${document("'(' )\n`rm -rf src`")}`,
       `git commit -m ${document('\\(a) "; rm -rf src')}`,
       `git rebase -x -m ${document("rm -rf src")}`,
+      `git commit --allow-empty -m ${document("rm -rf src")}; git log -1 --format=%B > x; sh x`,
+      `git commit -m ${document("rm -rf src")}; git log -1 --format=%B | tee x; ./x`,
+      `git commit -m ${document("rm -rf src")}; . .git/COMMIT_EDITMSG`,
       `eval ': -m ${document("")}rm -rf src'`,
       'fnm() { echo "rm -rf src"; }; eval "$(fnm env)"',
       'eval "$(fnm env; echo rm -rf src)"',

@@ -5,7 +5,7 @@ import { maySetAnyVariable } from "./known-variables.ts";
 
 /** Set by what a shell does, without their names. */
 const OF_SHELL =
-  /^(?:_|REPLY|OPT(?:ARG|IND)|MAPFILE|COPROC|DIRSTACK|OLDPWD|IFS|PATH|CDPATH|BASH\w*|PIPESTATUS|MATCH|match|reply|argv|status)$/;
+  /^(?:_|REPLY|OPT(?:ARG|IND)|MAPFILE|COPROC|DIRSTACK|OLDPWD|IFS|PATH|CDPATH|BASH\w*|PIPESTATUS|MATCH|match|reply|argv|status|path|cdpath|fpath|manpath|psvar|history|dirstack|commands|aliases|functions)$/;
 /** Reads another text, which may set any. */
 const READS_TEXT = /(?:^|[\s;&|(`{!])(?:eval|source|\.)(?=\s)/;
 /** A folder by a command that gives no other. */

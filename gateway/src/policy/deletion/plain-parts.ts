@@ -4,7 +4,9 @@
  */
 import { withoutQuotes } from "../quotes.ts";
 import { readShell } from "../shell.ts";
+import { runsAnother, SHELLS } from "../wrappers.ts";
 import { mayCopyOrMove } from "./copied-programs.ts";
+import { nameOf } from "./deleters.ts";
 
 /** The text with plain words for these parts. */
 export function withPlainParts(given: string): string {
@@ -27,6 +29,17 @@ const TAKES_MESSAGE =
   /^(?:git (?:-C [\w./-]{1,200} )?(?:commit|tag|merge|notes)|(?:gh|glab) (?:pr|mr|issue|release) (?:create|edit|comment|note|update|close|merge|review))\s/;
 const MAX_MESSAGES = 4;
 function withoutMessages(given: string): string {
+  const text = withFewerMessages(given);
+  return text !== given && mayRunMessage(text) ? given : text;
+}
+/** Whether another command may run what git has kept of a message. */
+function mayRunMessage(text: string): boolean {
+  const mayFeed = /[|<>]/.test(text);
+  const runs = (word: string): boolean => SHELLS.has(nameOf(word)) || word === "eval" || word === "source";
+  const isFed = (word: string): boolean => mayFeed && (/^\.{1,2}\//.test(word) || runsAnother([word]));
+  return /(?:^|[;&|(\n])\s{0,9}\.\s/.test(text) || text.split(/[\s;&|()<>`"']+/).some((word) => runs(word) || isFed(word));
+}
+function withFewerMessages(given: string): string {
   let text = given;
   for (let left = MAX_MESSAGES; left > 0; left--) {
     const at = text.indexOf(MESSAGE);
