@@ -45,6 +45,13 @@ describe("[PO13] texts and values that run later", () => {
       "EDITOR='nice /bin/r? -rf src' git commit",
       "python3 - <<'E'\nimport os\nos.system(\"/bin/r? -rf src\")\nE",
       "git rebase -x '/bin/r? -rf src' HEAD",
+      "ed -s <<< '!/bin/r? -rf src'",
+      "sqlite3 x <<< '.shell /bin/r? -rf src'",
+      "echo 'import os; os.system(\"/bin/r? -rf src\")' | python3",
+      "perl -e '`/bin/r? -rf src`'",
+      "ruby -e '%x(/bin/r? -rf src)'",
+      'python3 -c \'import os; os.system( """/bin/r? -rf src""" )\'',
+      "tar cf x y --checkpoint=1 --checkpoint-a exec='/bin/r? -rf src'",
       "nice split --filter='/bin/r? -rf src' a",
       "ruby -e 'system(\"/bin/r? -rf src\")'",
     ];
@@ -137,6 +144,7 @@ describe("[PO13] texts and values that run later", () => {
       'node -e \'fs.renameSync("src","/tmp/x")\'; rm -rf /tmp/x',
       'perl -e \'rename "src","/tmp/x"\'; rm -rf /tmp/x',
       "mv --exchange /tmp/x src; rm -rf /tmp/x",
+      'ruby -e \'FileUtils.mv "src", "/tmp/x"\'; rm -rf /tmp/x',
     ];
     assert.deepEqual(all(many), each(many, "many"));
   });

@@ -25,7 +25,7 @@ import { isPipedToShell, namesInput, readsItsInput } from "./shell-input.ts";
 import { readShell } from "../shell.ts";
 import { asGit, runsAnother } from "../wrappers.ts";
 import { withoutQuotes } from "../quotes.ts";
-import { callsMade, givesMade } from "./texts-for-shells.ts";
+import { callsMade, givesMade, takesMade } from "./texts-for-shells.ts";
 import { commandInArguments } from "./unknown-programs.ts";
 
 /** Commands in commands: `sh -c "sh -c ..."`. Deeper ones count as many. */
@@ -89,7 +89,7 @@ function deletionIn(given: string, { depth, trust: outer, isCode = false, steps 
   if (named.some((words) => textsForShell(words).some((given) => given.includes("$"))) && mentionsDeletion([text], scope)) return "many";
   // Code comes as an input: `python3 - <<'E'`.
   const interpreter = inputs.length === 0 ? undefined : named.find((words) => runsAnother(words));
-  if (interpreter !== undefined && inputs.some((input) => callsMade(input, nameOf(interpreter[0]), steps))) return "many";
+  if (interpreter !== undefined && inputs.some((input) => takesMade(nameOf(interpreter[0]), input, steps))) return "many";
   const runs = named.some((words) => isShellProgram(words[0]));
   return runs && inputs.some((input) => deletionIn(input, { ...scope, depth: depth + 1 }) === "many") ? "many" : "few";
 }
@@ -254,7 +254,7 @@ function runsInput(
       (runsAnother(words) && !NO_INPUT.has(nameOf(words[0]))) ||
       (mayMake && makesGiven(words, text)),
   );
-  return takes && mentionsDeletion([text], { trust, steps });
+  return takes && (mentionsDeletion([text], { trust, steps }) || callsMade(text, "", steps));
 }
 /** Variables whose values other programs run. */
 const SETS_COMMAND = /\b(?:[A-Z_]{0,40}(?:EDITOR|PAGER|COMMAND|ENV|BROWSER|ASKPASS)|GIT_[A-Z_]{1,40}|LESSOPEN|SHELL)=/;

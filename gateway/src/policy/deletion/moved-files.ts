@@ -126,7 +126,7 @@ export const trustByWords = (text: string): TemporaryTrust => {
 const MAY_MOVE = /symlink|rename|move|replace|mv/i;
 /** What is moved by code, with its name when it is written out. It may be a folder, and below a temporary one it is elsewhere. */
 const MOVES_IN_CODE =
-  /(?:\b(?:move|rename(?:s|Sync)?|mv|os\s{0,9}\.\s{0,9}replace)\s{0,9}\(\s{0,9}|\.replace\s{0,9}\(\s{0,9}(?=f?["']\/)|\brename\s{1,9}(?=["'$\\]|q\W)|-E\s{1,9}rename\s{1,9})(?:\\?["'`]?([\w./-]{1,300}))?/g;
+  /(?:\b(?:move|rename(?:s|Sync)?|mv|os\s{0,9}\.\s{0,9}replace)\s{0,9}\(\s{0,9}|\.replace\s{0,9}\(\s{0,9}(?=f?["']\/)|\brename\s{1,9}(?=["'$\\]|q\W)|\.(?:mv|move)\s{1,9}(?=["'])|-E\s{1,9}rename\s{1,9})(?:\\?["'`]?([\w./-]{1,300}))?/g;
 export function trustIn(text: string, commands: Commands): TemporaryTrust {
   if (trustByWords(text) === "none") return "none";
   const names = withoutQuotes(text)

@@ -32,7 +32,7 @@ const PLACES: ReadonlyMap<string, Place> = new Map(
         "tar gtar bsdtar",
         {
           inWord: /^(?:--(?:to-|us|checkpoint-|inf|new-|rs)[a-z-]*=(?:exec=)?|-[A-Za-z]*[IF](?=.))/,
-          behind: /^(?:--(?:to-|us|inf|new-|rs)[a-z-]*|-[A-Za-z]*[IF])$/,
+          behind: /^(?:--(?:to-|us|checkpoint-|inf|new-|rs)[a-z-]*|-[A-Za-z]*[IF])$/,
         },
       ],
       ["zip", { inWord: /^(?:-TT|--un[a-z-]*=)/, behind: /^(?:-TT|--un[a-z-]*)$/ }],
@@ -45,6 +45,7 @@ const PLACES: ReadonlyMap<string, Place> = new Map(
         },
       ],
       ["vi vim nvim ex view rvim vimdiff", { inWord: /^\+?:?(?:sil[a-z]*!?\s{1,9})?[%\d,$.]{0,9}!/ }],
+      ["ed", { inWord: /^[%\d,$.]{0,9}!/ }],
       ["sqlite3", { inWord: /^\s*\.(?:sh[a-z]*|sy[a-z]*|o[a-z]*\s{1,9}\|)\s*/ }],
       ["gdb lldb", { inWord: /^(?:shell|!|platform shell|pi[a-z]*\s[^|]{0,100}\|)\s*/ }],
       ["npm npx", { inWord: /^--call=/, behind: /^(?:-c|--call)$/ }],
@@ -63,7 +64,7 @@ function textsIn(words: readonly string[]): readonly string[] {
     const before = words[at - 1] ?? "";
     const start = place.inWord?.exec(word)?.[0] ?? (before === "-c" && begin !== -1 ? SETTING.exec(word)?.[0] : undefined);
     if (start !== undefined) found.push(word.slice(start.length));
-    if (place.behind?.test(before)) found.push(word);
+    if (place.behind?.test(before)) found.push(word.replace(/^exec=/, ""));
     if (place.rest?.test(before)) {
       found.push(words.slice(at).join(" "));
       break;
@@ -74,7 +75,9 @@ function textsIn(words: readonly string[]): readonly string[] {
 
 /** A function of a common language that gives a text to a shell, with the text written out. */
 const CALLS =
-  /\b(?:system|popen\d?|exec(?:Sync)?|spawn(?:Sync)?|getoutput|getstatusoutput|check_output|check_call|run|call|Popen|shell_exec|passthru|proc_open|capture2e?|qx)\s{0,9}\(?\s{0,9}(?:q[qx]?\s?\(([^)]{0,1000})\)|q?[qx]?\{((?:[^{}]|\{[^{}]{0,100}\}){0,1000})\}|"((?:[^"\\]|\\.){0,1000})"|'((?:[^'\\]|\\.){0,1000})'|`((?:[^`\\]|\\.){0,1000})`)/g;
+  /\b(?:system|popen\d?|exec(?:Sync)?|spawn(?:Sync)?|getoutput|getstatusoutput|check_output|check_call|run|call|Popen|shell_exec|passthru|proc_open|capture2e?|qx)\s{0,9}\(?\s{0,9}(?:q[qx]?\s?\(([^)]{0,1000})\)|q?[qx]?\{((?:[^{}]|\{[^{}]{0,100}\}){0,1000})\}|(?:"""|''')([^"']{1,1000})|"((?:[^"\\]|\\.){0,1000})"|'((?:[^'\\]|\\.){0,1000})'|`((?:[^`\\]|\\.){0,1000})`)/g;
+/** Of Perl, Ruby and PHP: run as they stand. */
+const RUN = /`([^`]{1,1000})`|%x\s?[({[]([^)}\]]{1,1000})/g;
 /** Of awk: what it writes to a command, or reads from one. */
 const PIPES = /\|\s{0,9}"((?:[^"\\]|\\.){1,1000})"|"((?:[^"\\]|\\.){1,1000})"\s{0,9}\|/g;
 /** What these languages put into a text in double quotes, and JavaScript into a template. */
@@ -84,14 +87,24 @@ const OF_TEMPLATE = /(?<!\\)\$\{[^}]{0,300}\}/g;
 export function callsMade(code: string, program: string, steps: ReadingSteps): boolean {
   if (!MAY_MAKE.test(code)) return false;
   const isInterpolated = /^(?:perl|ruby|php)/.test(program);
-  for (const [, round, curly, double, single, template] of code.matchAll(CALLS)) {
+  for (const [, round, curly, triple, double, single, template] of code.matchAll(CALLS)) {
     const inDouble = isInterpolated ? double?.replaceAll(INTERPOLATED, "x") : double;
-    const text = round ?? curly ?? inDouble ?? single ?? template?.replaceAll(OF_TEMPLATE, "x") ?? "";
+    const text = round ?? curly ?? triple ?? inDouble ?? single ?? template?.replaceAll(OF_TEMPLATE, "x") ?? "";
     if (makesProgram(text.replaceAll(/\\(?=[$`"'])/g, ""), steps)) return true;
+  }
+  if (isInterpolated) {
+    const run = [...code.matchAll(RUN)].map(([, tick, other]) =>
+      (tick ?? other ?? "").replaceAll(INTERPOLATED, "x").replaceAll(/#\{[^}]{0,300}\}/g, "x"),
+    );
+    return run.some((text) => makesProgram(text, steps));
   }
   if (!/^[gmn]?awk$/.test(program)) return false;
   return [...code.matchAll(PIPES)].some(([, to, from]) => makesProgram(to ?? from ?? "", steps));
 }
+/** Whether a program that reads its commands from its input gets one that gives such a text to a shell: `sqlite3 x <<< ".shell r?"`. */
+export const takesMade = (program: string, input: string, steps: ReadingSteps): boolean =>
+  callsMade(input, program, steps) ||
+  (PLACES.has(program) && input.split("\n", 1000).some((line) => textsIn([program, line]).some((text) => makesProgram(text, steps))));
 /** Recipes and values of make: two dollars are one of the shell, and what follows one is a variable of make. */
 const OF_MAKE = /\$\$|\$(?:\([^()]{0,300}\)|\{[^{}]{0,300}\}|.)/g;
 export const makesInMake = (text: string, steps: ReadingSteps): boolean =>
