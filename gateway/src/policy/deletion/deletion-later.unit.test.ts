@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { all, braced, each } from "./deletion-cases.ts";
+import { deletionOf } from "./deletions.ts";
 
 describe("[PO13] texts and values that run later", () => {
   it("many: a text for a shell that makes the program there", () => {
@@ -204,4 +205,28 @@ describe("[PO13] texts and values that run later", () => {
     ];
     assert.deepEqual(all(few), each(few, "few"));
   });
+});
+
+it("[PO13] a text of 50,000 characters is read in less than half a second", () => {
+  const filled = (head: string, unit: string): string => (head + unit.repeat(50_000 / unit.length)).slice(0, 50_000);
+  const texts = [
+    filled("git commit ", "-m \"$(cat <<'EOF'\nx\nEOF\n)\" "),
+    filled("git commit -m \"$(cat <<'EOF'\n", "(a"),
+    filled("cp a b; ", "cd $AB; "),
+    filled("find ", "$(pwd) "),
+    filled("python3 -c '*", 'run("ls *.py") '),
+    filled("python3 -c '", "run{"),
+    filled("awk '{*", "print a | b; "),
+    filled("make ", "A='x$$' "),
+    filled("x='$(';", "[[ "),
+    filled("rm -rf /tmp/x; ", "move("),
+    filled("git diff -R x ", "apply "),
+    filled("", "EDITOR='ls *' "),
+  ];
+  for (const text of texts) {
+    const before = process.cpuUsage();
+    deletionOf(text);
+    const { user, system } = process.cpuUsage(before);
+    assert.ok(user + system < 500_000, text.slice(0, 40));
+  }
 });
