@@ -1,9 +1,11 @@
 /** Commands that copy or link the file of a program that deletes: under another name it deletes as well (rule PO13). PURE. */
 import { type Commands, nameOf } from "./deleters.ts";
+import { arePlainFiles } from "./file-names.ts";
+import { givenVariables } from "./given-variables.ts";
 import { LINKERS, MOVERS } from "./moved-files.ts";
 import { withoutQuotes } from "../quotes.ts";
 
-const COPIES: ReadonlySet<string> = new Set("cp gcp mv ln install link cat dd alias hash".split(" "));
+const COPIES: ReadonlySet<string> = new Set("cp gcp mv ln install link cat dd alias hash strip objcopy".split(" "));
 const NAMES_PROGRAM: ReadonlySet<string> = new Set("rm unlink shred find git rsync busybox toybox".split(" "));
 const NAMES = [...NAMES_PROGRAM].join("|");
 /** The file of such a program, also in a folder whose name the shell makes. */
@@ -19,13 +21,33 @@ const isFile = (given: string): boolean => {
 /** The file is the input of a command, or the shell gets another table of programs. */
 const BY_INPUT = /<\s{0,9}\/(?:usr\/(?:local\/)?)?s?bin\/|BASH_(?:CMDS|ALIASES)/;
 /** Whether a text names such a program in another way than as an operand. */
-export const givesName = (text: string): boolean => (text.includes("bin/") || text.includes("BASH")) && BY_INPUT.test(withoutQuotes(text));
+export const givesName = (text: string): boolean =>
+  (text.includes("bin/") || text.includes("BASH")) && (BY_INPUT.test(withoutQuotes(text)) || BY_CODE.test(text));
+/** Code copies, links or reads the file. */
+const BY_CODE = new RegExp(
+  String.raw`\b(?:copy\w{0,20}|cp|link|symlink\w{0,10}|rename\w{0,10}|move|open|read_?[Ff]ile\w{0,10}|Path)\s{0,9}\(?\s{0,9}\\?["'\`]\/(?:usr\/(?:local\/)?)?s?bin\/(?:${NAMES})\\?["'\`]`,
+);
 /** Copies or links the file of a program that a substitution finds. */
 const COPIES_FOUND = /\b(?:g?cp|g?mv|ln|link|install)\s[^;|&\n]{0,1000}(?:\$\(|`)\s{0,9}(?:which|whereis|type|command|hash)\b/;
 /** Goes to a folder. Nothing here is read twice, because a text may have many of them. */
 const GOES = /(?:\b(?:cd|pushd|chdir)|\s-C|\s--chdir[= ])\s*(?:-[A-Za-z-]+\s+)*(?=([^\s;&|]{0,300}))/g;
-/** A folder of programs, or one whose name the shell makes. */
-const isOfPrograms = (folder: string): boolean => folder.length === 300 || /(?:^|\/)s?bin\/?(?:\)|$)|[$*?[`{~]/.test(folder);
+const BIN_OR_MADE = /(?:^|\/)s?bin\/?(?:\)|$)|[$*?[`{~]/;
+/** A variable as it is, and the home folder. */
+const VARIABLE = /\$(?:([A-Za-z_]\w{0,60})|\{([A-Za-z_]\w{0,60})\})|^~(?=\/|$)/g;
+/** A folder of programs, or one whose name the shell makes. A variable that comes from outside the text names none by itself. */
+function isOfPrograms(folder: string, isGiven: (name: string) => boolean): boolean {
+  if (folder.length === 300) return true;
+  if (!BIN_OR_MADE.test(folder)) return false;
+  let isKnown = true;
+  // It may be empty.
+  const [empty, filled] = ["", "x"].map((value) =>
+    folder.replaceAll(VARIABLE, (_, bare?: string, braced?: string) => {
+      isKnown &&= isGiven(bare ?? braced ?? "HOME");
+      return value;
+    }),
+  );
+  return !isKnown || BIN_OR_MADE.test(empty ?? "") || BIN_OR_MADE.test(filled ?? "");
+}
 /** Whether a command of the text copies such a program, or may. */
 export const copiesDeleter = (text: string, commands: Commands): boolean => COPIES_FOUND.test(text) || copiesNamed(text, commands);
 /** Whether this command, or one that it runs, copies one by its path. What is only made in a target is not copied. */
@@ -39,12 +61,13 @@ export function copiesByPath(words: readonly string[], runsAnother: boolean): bo
 /** Copies or links such a program by its bare name, so that another name deletes: `cd /bin; cp rm ~/q`. */
 function copiesNamed(text: string, commands: Commands): boolean {
   const plain = withoutQuotes(text);
-  const goes = [...plain.matchAll(GOES)].some(([, folder = ""]) => isOfPrograms(folder));
+  const isGiven = givenVariables(text);
+  const goes = [...plain.matchAll(GOES)].some(([, folder = ""]) => isOfPrograms(folder, isGiven));
   if (!goes && !/\b(?:rm|unlink|shred)\b/.test(plain)) return false;
   return commands.some((words) => {
     const at = words.findIndex((word) => isCopier(nameOf(word)));
     const operands = at === -1 ? [] : words.slice(at + 1).filter((word) => !word.startsWith("-"));
-    if (goes) return operands.some((word) => NAMES_PROGRAM.has(nameOf(word)) || /[*?[{$`]/.test(word));
+    if (goes) return operands.some((word) => NAMES_PROGRAM.has(nameOf(word)) || (/[*?[{$`]/.test(word) && !arePlainFiles(word)));
     const isLasting = COPIES_AS.has(nameOf(words[at])) && operands.length > 1;
     return isLasting && operands.slice(0, -1).some((word) => /^(?:\.\/)?(?:rm|unlink|shred)$/.test(word));
   });

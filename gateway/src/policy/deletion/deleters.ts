@@ -3,7 +3,11 @@
  */
 
 import { remembered } from "../remembered.ts";
+import { namesFile } from "./file-names.ts";
 import { removesFromStore } from "./git-store.ts";
+import { setsRemover } from "./given-to-git.ts";
+import { byRsync } from "./rsync.ts";
+import { isFolderOfTool } from "./set-folders.ts";
 import { asGit, GIT_PROGRAM, withoutG } from "../wrappers.ts";
 
 /** Files that a command may delete without a question. */
@@ -80,7 +84,7 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "git":
       return byGit(args, trust);
     case "rsync":
-      return args.some((arg) => /^--(?:del|remove-s)/.test(arg)) ? "many" : 0;
+      return byRsync(args, trust);
     case "tar":
     case "gtar":
     case "bsdtar":
@@ -89,8 +93,12 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "virtualenv":
     case "uv":
     case "pytest":
+    case "pytest-3":
     case "py.test":
+    case "coverage":
       return byModule(name, args, trust);
+    case "cargo":
+      return byCargo(args, trust);
     case "cmake":
       return byCmake(args, trust);
     case "zip":
@@ -156,7 +164,8 @@ const takesBack = (args: readonly string[], option: RegExp, shows: RegExp): numb
 const PYTHON = /^(?:python|pypy)[\d.]*$/;
 /** Tools of Python that empty a folder. */
 function byModule(name: string, args: readonly string[], trust: TemporaryTrust): number | "many" {
-  if (name === "pytest" || name === "py.test") return byPytest(args, trust);
+  if (/^py\.?test(?:-3)?$/.test(name)) return byPytest(args, trust);
+  if (name === "coverage") return byPython(args, trust);
   const makes = name === "uv" ? args.includes("venv") : name === "venv" || name === "virtualenv";
   return makes && args.some((arg) => arg.startsWith("--cl")) ? "many" : 0;
 }
@@ -169,10 +178,23 @@ function byPython(args: readonly string[], trust: TemporaryTrust): number | "man
 }
 /** It empties the folder for its temporary files. */
 function byPytest(args: readonly string[], trust: TemporaryTrust): number | "many" {
+  const given = args.find((arg) => /^(?:-o|--override-ini=)?addopts=.*--bas/s.test(arg));
+  if (given !== undefined) return byPytest(given.slice(given.indexOf("=") + 1).split(/\s+/), trust);
   const at = args.findIndex((arg) => arg.startsWith("--bas"));
   if (at === -1) return 0;
   return isTemporary(/=["']?(.*)/s.exec(args[at] ?? "")?.[1] ?? args[at + 1] ?? "", trust) ? 0 : "many";
 }
+/** Without a folder that its arguments name, it empties one of its own. */
+const byCargo = (args: readonly string[], trust: TemporaryTrust): number | "many" =>
+  args.includes("clean") &&
+  args.some((arg, at) => {
+    const value =
+      /^(?:--target-dir=|(?:--config=)?build\.target-dir=)["']?([^"']*)/.exec(arg)?.[1] ??
+      (arg === "--target-dir" ? args[at + 1] : undefined);
+    return value !== undefined && !isFolderOfTool(value, trust);
+  })
+    ? "many"
+    : 0;
 /** ripgrep gives each file to the program of `--pre`. */
 const byPreprocessor = (args: readonly string[]): number | "many" =>
   args.some((arg, at) => givesDeleter(arg, /^--pre=/) || (arg === "--pre" && givesDeleter(args[at + 1], /^/))) ? "many" : 0;
@@ -246,7 +268,7 @@ function byGit(args: readonly string[], trust: TemporaryTrust): number | "many" 
   const at = subcommandAt(args);
   const [subcommand, ...rest] = args.slice(at);
   const has = (option: RegExp): boolean => rest.some((arg) => option.test(arg));
-  if (removesFromStore(subcommand ?? "", rest, args.slice(0, at))) return "many";
+  if (removesFromStore(subcommand ?? "", rest, args.slice(0, at)) || setsRemover(args.slice(0, at))) return "many";
   // Git takes every beginning of a long option that no other one has.
   switch (subcommand) {
     case "clean":
@@ -321,15 +343,14 @@ function countReplaced(subcommand: string, args: readonly string[]): number | "m
   if (args.some((arg) => arg.startsWith("--pathspec-f")) || paths.some((path) => /^(?:\.\.?|:.*)$|\/$|[*?[]/.test(path))) return "many";
   // They come from elsewhere, as in `xargs git restore`.
   if (paths.length === 0 && (end !== -1 || subcommand === "restore")) return "many";
-  // The first word of a checkout may be a branch. A name without an extension may be a folder.
-  const named = end === -1 && subcommand === "checkout" ? (args.some((arg) => MAKES_BRANCH.test(arg)) ? [] : paths.slice(1)) : paths;
-  return named.some((path) => !EXTENSION.test(path) && !FILES.test(path)) ? "many" : named.length;
+  // The first word of a checkout may be a branch. A name without an extension that files have may be a folder.
+  const mayBeBranch = end === -1 && subcommand === "checkout" && !args.some((arg) => TAKES_SIDE.test(arg));
+  const named = !mayBeBranch ? paths : args.some((arg) => MAKES_BRANCH.test(arg)) ? [] : paths.slice(1);
+  return named.every(namesFile) ? named.length : "many";
 }
 const MAKES_BRANCH = /^-[A-Za-z]*[bBt]|^--(?:tr|or)/;
-const EXTENSION = /[^/]\.[^./]+$/;
-/** Have none, and are files. */
-const FILES =
-  /(?:^|\/)(?:Makefile|Dockerfile|Gemfile|Rakefile|Procfile|Vagrantfile|Jenkinsfile|README|LICENSE|NOTICE|CHANGELOG|CODEOWNERS)$/;
+/** One side of a merge: every word is a path then. */
+const TAKES_SIDE = /^--(?:ou|th)|^-[23]$/;
 /**
  * Whether git only shows what it would do (`-n`), or what a long option says. Git takes every
  * beginning of a long option for the whole. `-e`, `--exclude` and `--pathspec-from-file` take the next text; `--no-` takes back.

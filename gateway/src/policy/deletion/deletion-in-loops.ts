@@ -5,7 +5,7 @@
 
 /** Functions of common languages that delete one file. */
 export const REMOVES_FILE =
-  /\b(?:unlink(?:Sync)?|rmSync|remove_file|rm_f|file\s+del(?:ete)?|file\.remove)\b|\b(?:os|File|Files|Deno|pathname|fs(?:\s{0,9}\.\s{0,9}promises)?)\s{0,9}\.\s{0,9}(?:remove(?:Sync)?|delete|unlink|rm)\b|\bos\s{0,9}\.\s{0,9}Remove\b/;
+  /\b(?:unlink(?:Sync)?|rmSync|remove_file|rm_f|file\s+del(?:ete)?|file\.remove)\b|\b(?:os|File|Files|Deno|pathname|fs(?:\s{0,9}\.\s{0,9}promises)?)\s{0,9}\.\s{0,9}(?:remove(?:Sync)?|delete|unlink|rm)\b|\bos\s{0,9}\.\s{0,9}Remove\b|\bFileUtils\s{0,9}\.\s{0,9}(?:rm|remove|safe_unlink)\b/;
 const REMOVALS = new RegExp(REMOVES_FILE.source, "g");
 /** The function itself is given to the loop: `l.map(fs.unlinkSync)`. */
 const GIVEN = new RegExp(

@@ -7,19 +7,25 @@ import { type ReadCommand, readCommands } from "./command-words.ts";
 import { copiesByPath, copiesDeleter, givesName, mayCopyOrMove } from "./copied-programs.ts";
 import { type TemporaryTrust, type Commands, countOf, MAX_DELETED, namesDeleter, nameOf, subcommandAt } from "./deleters.ts";
 import { hasExpandedMode } from "./expanded-options.ts";
+import { givenVariables } from "./given-variables.ts";
 import { maySetAnyVariable, withKnownVariables } from "./known-variables.ts";
 import { mentionsDeletion } from "./mentioned-deletions.ts";
 import { trustByWords, trustIn, leastTrust, movesAway } from "./moved-files.ts";
 import { onlyEdits } from "./only-edits.ts";
 import { once } from "../once.ts";
 import { isExpanded, isShellProgram, PREFIXES, runsItsInput, runsExpanded } from "./prefixed-programs.ts";
+import { withPlainParts } from "./plain-parts.ts";
 import { ReadingSteps } from "./reading-steps.ts";
 import { assignsDeletion } from "./assigned-values.ts";
+import { appliesTakingAway } from "./given-to-git.ts";
+import { setsCleaned } from "./set-folders.ts";
+import { pipesToUnknown } from "./awk-pipes.ts";
 import { commandsOfSed } from "./sed-script.ts";
 import { isPipedToShell, namesInput, readsItsInput } from "./shell-input.ts";
 import { readShell } from "../shell.ts";
 import { asGit, runsAnother } from "../wrappers.ts";
 import { withoutQuotes } from "../quotes.ts";
+import { callsMade, givesMade, takesMade } from "./texts-for-shells.ts";
 import { commandInArguments } from "./unknown-programs.ts";
 
 /** Commands in commands: `sh -c "sh -c ..."`. Deeper ones count as many. */
@@ -52,14 +58,14 @@ function deletionIn(given: string, { depth, trust: outer, isCode = false, steps 
   if (depth > MAX_DEPTH || given.length > MAX_TEXT || steps.takesTooLong(1 + given.length / 10)) return "many";
   if (depth === 0 && onlyEdits(given)) return "few";
   // The command may set the variable, and a program that runs another one may give it other variables.
-  const shown = depth > 0 ? given : withKnownVariables(given);
+  const shown = depth > 0 ? given : withKnownVariables(withPlainParts(given));
   const text = given.includes("TMPDIR") && (depth > 0 || setsFolder(given)) ? shown.replaceAll(TMPDIR, "$UNKNOWN") : shown;
   const split = once(() => splitCommands(text));
-  if (givesName(text) || (text.includes("GIT_") && setsGit(text))) return "many";
+  if (givesName(text) || (maySetGit(text) && setsGit(text))) return "many";
   const copiesOrMoves = mayCopyOrMove(text);
   if (copiesOrMoves && (copiesDeleter(text, split()) || movesAway(text, split()))) return "many";
   const scope: Scope = { depth, trust: leastTrust(outer, copiesOrMoves ? trustIn(text, split()) : trustByWords(text)), steps };
-  if (assignsDeletion(text, scope)) return "many";
+  if (assignsDeletion(text, scope) || setsCleaned(text, scope.trust) || appliesTakingAway(text, split)) return "many";
   const read = readShell(text);
   if (read.kind === "plain") {
     const commands = read.commands.map(({ words }) => words);
@@ -68,13 +74,22 @@ function deletionIn(given: string, { depth, trust: outer, isCode = false, steps 
   // Two readings: one goes by the text alone, the other by what a shell makes of it.
   if (isMany(split(), scope)) return "many";
   const { isCertain, commands, inputs } = readCommands(text);
-  if (!isCode && ((!isCertain && split().some(([program]) => isExpanded(program) && program !== "$")) || commands.some(hasExpandedMode)))
+  // Another command may set a variable of a text that it runs.
+  const isGiven = depth === 0 ? givenVariables(text) : () => false;
+  if (
+    !isCode &&
+    ((!isCertain && split().some(([program]) => isExpanded(program) && program !== "$")) ||
+      commands.some((command) => hasExpandedMode(command, isGiven)))
+  )
     return "many";
   const named = commands.map(({ words }) => words);
   if ((!isCode && commands.some(isUnknown)) || isMany(named, scope, !isCode) || runsInput({ text, commands: named, inputs }, scope))
     return "many";
   // A shell gets a text that variables of this one have a part in.
   if (named.some((words) => textsForShell(words).some((given) => given.includes("$"))) && mentionsDeletion([text], scope)) return "many";
+  // Code comes as an input: `python3 - <<'E'`.
+  const interpreter = inputs.length === 0 ? undefined : named.find((words) => runsAnother(words));
+  if (interpreter !== undefined && inputs.some((input) => takesMade(nameOf(interpreter[0]), input, steps))) return "many";
   const runs = named.some((words) => isShellProgram(words[0]));
   return runs && inputs.some((input) => deletionIn(input, { ...scope, depth: depth + 1 }) === "many") ? "many" : "few";
 }
@@ -93,7 +108,9 @@ function isMany(commands: Commands, scope: Scope, isRead = false): boolean {
 
 /** Variables that are a configuration of git, with an alias for any subcommand, and a pager that deletes what it is given. */
 const GIT_VARIABLE =
-  /(?<![\w$]|\$\{)GIT_(?:CONFIG_(?:COUNT|KEY|VALUE|PARAMETERS)[^\s=:]{0,40}[=:]|[A-Z_]{0,40}(?:PAGER|COMMAND|DIFF|EDITOR)=(?:[^\s;&|]{0,300}\/)?(?:rm|unlink|shred|truncate|rimraf)\b)|(?:\bread|\bset|\bsetenv|-v)\s[^;|&\n]{0,100}\bGIT_CONFIG_(?:COUNT|KEY|VALUE|PARAMETERS)/;
+  /(?<![\w$]|\$\{)(?:GIT_CONFIG_(?:COUNT|KEY|VALUE|PARAMETERS)[^\s=:]{0,40}[=:]|(?:GIT_[A-Z_]{0,40}|MAN)?(?:PAGER|COMMAND|DIFF|EDITOR|CMD|VISUAL)=(?:[^\s;&|]{0,300}\/)?(?:rm|unlink|shred|truncate|rimraf)\b)|(?:\bread|\bset|\bsetenv|-v)\s[^;|&\n]{0,100}\bGIT_CONFIG_(?:COUNT|KEY|VALUE|PARAMETERS)/;
+const maySetGit = (text: string): boolean =>
+  text.includes("GIT_") || (text.includes("=") && ["PAGER", "EDITOR", "VISUAL"].some((name) => text.includes(name)));
 const setsGit = (text: string): boolean => GIT_VARIABLE.test(withoutQuotes(text));
 const TMPDIR = /\$TMPDIR\b|\$\{TMPDIR\}/g;
 const SETS_TMPDIR = /(?<!\$|\$\{)TMPDIR/;
@@ -136,16 +153,19 @@ function partsOf(command: readonly string[], scope: Scope, isRead: boolean): rea
   const inner = innerOf(words);
   const isCode = !words.some((word) => isShellProgram(word) || TAKES_SHELL.has(nameOf(word)));
   if (inner.some((word) => deletionIn(word, { ...scope, depth: scope.depth + 1, isCode }) === "many")) return ["many"];
+  if (isRead && givesMade(words, scope.steps)) return ["many"];
   if (name !== "git") return mentionsDeletion(words, scope) ? ["many"] : words.map((_, at) => count(words.slice(at)));
   return RUN_BY_GIT.test(words.join(" ")) && mentionsDeletion(words.slice(1), scope) ? ["many"] : [count(words)];
 }
 /** Give a text in their arguments to a shell. */
 const TAKES_SHELL: ReadonlySet<string> = new Set(
-  "eval trap compgen complete mapfile readarray watch su script flock parallel ssh hyperfine entr git busybox tmux screen at".split(" "),
+  "eval trap history compgen complete mapfile readarray watch su script flock parallel ssh hyperfine entr git busybox tmux screen at".split(
+    " ",
+  ),
 );
 /** Take commands in their arguments, beside those that always do (wrappers.ts). */
 const MORE_RUNNERS: ReadonlySet<string> = new Set(
-  "eval alias trap mapfile readarray hash abbr shx bfs git-bisect . source compgen complete".split(" "),
+  "eval alias trap history fc mapfile readarray hash abbr shx bfs git-bisect . source compgen complete".split(" "),
 );
 /** Of git: what follows is run by a shell, or in other folders. */
 const RUN_BY_GIT = /\s(?:foreach|bisect|rebase|filter-branch|difftool|mergetool|for-each-repo|config|hook|-c\S*|--config\S*)\s/;
@@ -193,7 +213,9 @@ function runsUnknown(words: readonly string[]): boolean {
   const isBegun = (word = ""): boolean => /^(?:[$`]|<\(|\{\}$)/.test(word) && !/^\$\{?(?:HOME|PWD)\}?\//.test(word);
   if (name === "eval" || name === "trap") return args.some((arg) => isBegun(arg));
   if (name === "git") return args.some((arg) => arg.startsWith("--config-env"));
-  if (/^[gmn]?awk$/.test(name)) return args.some((arg) => RUNS_LINES.test(arg));
+  // It runs an earlier command again.
+  if (name === "fc") return args.some((arg) => /^-[a-z]*[es]/.test(arg));
+  if (/^[gmn]?awk$/.test(name)) return args.some((arg) => RUNS_LINES.test(arg) || pipesToUnknown(arg, args));
   // Its library of commands has one that deletes.
   if (name === "ruby") return args.some((arg) => /^(?:-e)?\s*rm$/.test(arg)) && args.some((arg) => /^-r?un$/.test(arg) || arg === "un");
   const isOfShell = words.some((word) => isShellProgram(word));
@@ -232,7 +254,7 @@ function runsInput(
       (runsAnother(words) && !NO_INPUT.has(nameOf(words[0]))) ||
       (mayMake && makesGiven(words, text)),
   );
-  return takes && mentionsDeletion([text], { trust, steps });
+  return takes && (mentionsDeletion([text], { trust, steps }) || callsMade(text, "", steps));
 }
 /** Variables whose values other programs run. */
 const SETS_COMMAND = /\b(?:[A-Z_]{0,40}(?:EDITOR|PAGER|COMMAND|ENV|BROWSER|ASKPASS)|GIT_[A-Z_]{1,40}|LESSOPEN|SHELL)=/;

@@ -20,14 +20,20 @@ const OF_GIT = words(
 const BY_FIRST_WORD = words("stash worktree submodule reflog");
 
 /** Whether a command of a program of several modes has a mode that the shell makes. */
-export function hasExpandedMode({ words, options }: ReadCommand): boolean {
+export function hasExpandedMode({ words, options }: ReadCommand, isGiven: (name: string) => boolean): boolean {
   if (!options.includes(true) && !words.some((word) => EXPANSION.test(word))) return false;
   const hasAnother = runsAnother(words);
   return words.some(
-    (word, at) => (at === 0 || hasAnother) && OF_MODES.has(nameOf(word)) && isModeMade(nameOf(word), words, options, at + 1),
+    (word, at) => (at === 0 || hasAnother) && OF_MODES.has(nameOf(word)) && isModeMade(nameOf(word), words, options, at + 1, isGiven),
   );
 }
-function isModeMade(name: string, given: readonly string[], options: readonly boolean[], from: number): boolean {
+function isModeMade(
+  name: string,
+  given: readonly string[],
+  options: readonly boolean[],
+  from: number,
+  isGiven: (name: string) => boolean,
+): boolean {
   if (name === "cmake") {
     const mode = given.indexOf("-E", from);
     return options[from] === true || (mode !== -1 && (options[mode + 1] === true || EXPANSION.test(given[mode + 1] ?? "")));
@@ -42,5 +48,19 @@ function isModeMade(name: string, given: readonly string[], options: readonly bo
     // Its other words name what is shown.
     if (subcommand === "reflog" && !/^(?:expire|delete|drop)$/.test(given[at + 1] ?? "")) return false;
   }
-  return options.slice(at).some((isExpanded) => isExpanded);
+  return options.some((isExpanded, place) => isExpanded && place >= at && !isOperand(name, given, at, place, isGiven));
 }
+/** Words that are variables as they are, also with plain characters. */
+const OF_VARIABLES = /^\$\{(\w{1,60})\}(?:[\w./-]|\$\{\w{1,60}\}){0,60}$/;
+const NAMES = /\$\{(\w{1,60})\}/g;
+/** Whether a word that begins with a variable is no option: a path, a file or folder of its program, a branch of git. */
+function isOperand(name: string, given: readonly string[], from: number, place: number, isGiven: (name: string) => boolean): boolean {
+  const word = given[place] ?? "";
+  if (!OF_VARIABLES.test(word) || ![...word.matchAll(NAMES)].every(([, of = ""]) => isGiven(of))) return false;
+  if (/\}[./]/.test(word)) return true;
+  if (FINDS.has(name)) return given.slice(from, place).every((other) => /^-[HLP]$/.test(other));
+  if (TARS.has(name)) return /^-?[A-Za-z]*[fC]$/.test(given[place - 1] ?? "");
+  return name === "git" && /^(?:switch|checkout)$/.test(given[from] ?? "") && given.length === place + 1 && place === from + 1;
+}
+const FINDS = words("find gfind bfs");
+const TARS = words("tar gtar bsdtar");

@@ -70,7 +70,8 @@ const withMadeFirst = (text: string): string =>
   );
 
 /** A variable that the text sets as the first thing, to plain words. */
-const SETS = /^(\s*)([A-Za-z_]\w{0,40})=(?:"([\w ./:,@%+-]{1,300})"|'([\w ./:,@%+-]{1,300})'|([\w./:,@%+-]{1,300}))(\s*(?:;|&&|\n)\s*)/;
+const SETS =
+  /^(\s*)([A-Za-z_]\w{0,40})=(?:"([\w ./:,@%+-]{1,300})"|'([\w ./:,@%+-]{1,300})'|("?)((?:\$PWD\/)?[\w./:,@%+-]{1,300})\5)(\s*(?:;|&&|\n)\s*)/;
 /** Quotes and the like change what a shell makes of the variable. */
 const CHANGES_READING = /['`\\#]|<</;
 /** Words of a shell that are none when they come from a variable. */
@@ -80,16 +81,20 @@ const MAX_SET = 5;
 function withoutSetNames(text: string, left = MAX_SET): string {
   const found = SETS.exec(text);
   if (found === null || left === 0) return text;
-  const [whole, , name = "", double, single, bare] = found;
+  const [whole, , name = "", double, single, , bare] = found;
   const rest = text.slice(whole.length);
   const isSafe = !OF_SYSTEM.test(name) && !CHANGES_READING.test(rest) && !SETTERS.test(rest.replaceAll('"', "")) && isOnlyRead(name, rest);
   const value = double ?? single ?? bare ?? "";
   if (!isSafe || KEYWORD.test(value)) return text;
   const place = (quote: string): RegExp => new RegExp(`(?<=^|[\\s;&|(])${quote}\\$(?:${name}|\\{${name}\\})${quote}(?=$|[\\s;&|)])`, "g");
+  const beforeSlash = new RegExp(`(?<=(?:^|[\\s;&|(])"?)\\$(?:${name}|\\{${name}\\})(?=\\/)`, "g");
   return (
     whole +
     withoutSetNames(
-      rest.replaceAll(place('"'), () => `"${value}"`).replaceAll(place(""), () => value),
+      rest
+        .replaceAll(place('"'), () => `"${value}"`)
+        .replaceAll(place(""), () => value)
+        .replaceAll(beforeSlash, (found) => (value.includes(" ") ? found : value)),
       left - 1,
     )
   );

@@ -35,7 +35,7 @@ function withoutEscapes(text: string): string {
   });
 }
 function isMentioned(text: string, program: string, reading: Reading): boolean {
-  if (removesFolders(text)) return true;
+  if (removesFolders(text) || (text.includes("clear") && CLEARS.test(text))) return true;
   const tokens = text.split(/[\s"'`(){}[\];,|&!=<>\\]+/).filter((token) => token !== "");
   if (tokens.length > MAX_TOKENS) return true;
   const isList = program === "parallel";
@@ -52,7 +52,9 @@ function isMentioned(text: string, program: string, reading: Reading): boolean {
 }
 /** Functions of common languages that delete a folder with what is in it. */
 const REMOVES_FOLDERS =
-  /(?:\b|\s-[a-z]{0,3}e)(?:rmtree|remove_tree|rm_rf|rm_r|remove_dir(?:_all)?|remove_entry(?:_secure)?|deltree|del_dir_r|RemoveAll|deleteRecursively|emptyDir(?:Sync)?)\b|\b(?:deleteDir(?:ectory)?|cleanDirectory)\s{0,9}\(|\([\w:]{0,20}\bdelete-(?:directory|tree)\b|\bunlink[\s(]*(?:glob|<|@|for(?:each)?\b)|\b(?:delete|unlink|rm|rm_f|remove)\b[\s(]{0,9}\*[A-Za-z_]|\bfile\s+del(?:ete)?\s+-f|\bdelete\s*\([^()]{0,300},\s*["']?rf["']?\s*\)|(?<!\bDeno\W{0,9})\bremoveSync\b/;
+  /(?:\b|\s-[a-z]{0,3}e)(?:_{0,2}rmtree(?:_\w{1,20})?|remove_tree|rm_rf|rm_r|remove_dir(?:_all)?|remove_entry(?:_secure)?|deltree|del_dir_r|RemoveAll|deleteRecursively|emptyDir(?:Sync)?)\b|\b(?:deleteDir(?:ectory)?|cleanDirectory)\s{0,9}\(|\([\w:]{0,20}\bdelete-(?:directory|tree)\b|\bunlink[\s(]*(?:glob|<|@|for(?:each)?\b)|\b(?:delete|unlink|rm|rm_f|remove)\b[\s(]{0,9}\*[A-Za-z_]|\bfile\s+del(?:e|et|ete)?\s+-f|\bdelete\s*\([^()]{0,300},\s*["']?rf["']?\s*\)|(?<!\bDeno\W{0,9})\bremoveSync\b|\brm\s{0,9}\(\s{0,9}\\?["'`]-[A-Za-z]{0,9}[rR]/;
+/** Of Python: makes an environment in a folder that it empties first. */
+const CLEARS = /\b(?:venv|EnvBuilder|virtualenv)\b[^\n]{0,300}\bclear\s{0,9}=\s{0,9}(?!False|0)/;
 /** Of JavaScript: those do it with an option that may stand anywhere in the code. `rm` is a function, not the program. */
 const REMOVES_WITH_OPTION =
   /\brm(?:dir)?(?:Sync\b|\s{0,9}\(|`?\s{0,9}[\]}:]|\?\.|\.(?:call|apply|bind)\b)|\bDeno\b[^;]{0,20}\bremove|\bremove(?:Sync)?\b[^;]{0,20}\bDeno/;

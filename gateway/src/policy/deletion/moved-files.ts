@@ -5,6 +5,7 @@
 import { normalPath } from "../paths.ts";
 import { readShell } from "../shell.ts";
 import { runsAnother } from "../wrappers.ts";
+import { namesFile } from "./file-names.ts";
 import { type TemporaryTrust, type Commands, isTemporary, namesDeleter, nameOf } from "./deleters.ts";
 import { withoutQuotes } from "../quotes.ts";
 
@@ -90,8 +91,8 @@ interface Move {
   readonly before: string;
 }
 function movedBy(words: readonly string[]): readonly Move[] {
-  const at = words.findIndex((word) => /^g?mv$/.test(nameOf(word)));
-  if (at === -1) return [];
+  const at = words.findIndex((word, place) => /^g?mv$/.test(nameOf(word)) || (word === "rename" && words[place - 1] === "-E"));
+  if (at === -1 || (words[at] === "rename" && isFileByName(words[at + 1] ?? ""))) return [];
   const operands: string[] = [];
   let target: string | undefined;
   for (let next = at + 1; next < words.length; next++) {
@@ -103,7 +104,9 @@ function movedBy(words: readonly string[]): readonly Move[] {
   // The end of `find -exec mv {} folder +`.
   if (operands.at(-1) === "+") operands.pop();
   const hasTarget = target !== undefined;
-  return [{ operands: hasTarget ? [...operands, target ?? ""] : operands, hasTarget, before: words.slice(0, at).join(" ") }];
+  const move = { operands: hasTarget ? [...operands, target ?? ""] : operands, hasTarget, before: words.slice(0, at).join(" ") };
+  // What is exchanged goes both ways.
+  return words.some((word) => /^--ex/.test(word)) ? [move, { ...move, operands: [...operands].reverse() }] : [move];
 }
 
 /** Programs after which a path in a temporary folder may lead out of it. */
@@ -113,8 +116,17 @@ export const MOVERS: ReadonlySet<string> = new Set(
   "mv gmv cp gcp rename install rsync tar gtar bsdtar unzip 7z cpio git rclone scp exch".split(" "),
 );
 /** Of a text that names no program of these sets. */
-export const trustByWords = (text: string): TemporaryTrust =>
-  /symlink/i.test(text) ? "none" : /\brename|\bmove/i.test(text) ? "direct" : "all";
+export const trustByWords = (text: string): TemporaryTrust => {
+  if (!MAY_MOVE.test(text)) return "all";
+  if (/symlink/i.test(text)) return "none";
+  if ([...text.matchAll(MOVES_IN_CODE)].some(([, file = ""]) => !namesFile(file))) return "none";
+  return /\brename|\bmove/i.test(text) ? "direct" : "all";
+};
+/** Most texts have none of these. */
+const MAY_MOVE = /symlink|rename|move|replace|mv/i;
+/** What is moved by code, with its name when it is written out. It may be a folder, and below a temporary one it is elsewhere. */
+const MOVES_IN_CODE =
+  /(?:\b(?:move|rename(?:s|Sync)?|mv|os\s{0,9}\.\s{0,9}replace)\s{0,9}\(\s{0,9}|\.replace\s{0,9}\(\s{0,9}(?=f?["']\/)|\brename\s{1,9}(?=["'$\\]|q\W)|\.(?:mv|move)\s{1,9}(?=["'])|-E\s{1,9}rename\s{1,9})(?:\\?["'`]?([\w./-]{1,300}))?/g;
 export function trustIn(text: string, commands: Commands): TemporaryTrust {
   if (trustByWords(text) === "none") return "none";
   const names = withoutQuotes(text)
@@ -122,6 +134,9 @@ export function trustIn(text: string, commands: Commands): TemporaryTrust {
     .filter((word) => !isTemporary(word, "all"))
     .map((word) => nameOf(word));
   if (names.some((name) => LINKERS.has(name)) || mayDeleteMoved(text, commands)) return "none";
+  // It follows a link by which its target is named, and only another command can have made one.
+  const isToTarget = names.includes("rsync") && /\s--(?:del|force)/.test(text);
+  if (isToTarget && (names.filter((name) => MOVERS.has(name)).length > 1 || trustByWords(text) !== "all")) return "none";
   return names.some((name) => MOVERS.has(name)) ? "direct" : trustByWords(text);
 }
 /** Whether a command may move what is elsewhere into a temporary folder in a way that `movesAway` does not follow. */

@@ -31,8 +31,8 @@ export const isShellProgram = (program = ""): boolean => SHELLS.has(nameOf(progr
 /** The shell makes the word, or the name at its end. */
 const LEADS = /^(?:[$`]|<\(|\{\}$)/;
 const HOME = /^\$\{?(?:HOME|PWD)\}?\//;
-/** A part of a word that the shell replaces. */
-export const EXPANSION = /[$`*?[]|\{[^\s}]*(?:,|\.\.)/;
+/** A part of a word that the shell replaces. A long brace counts as one. */
+export const EXPANSION = /[$`*?[]|\{(?:[^\s}]{0,300}(?:,|\.\.)|[^\s}]{300})/;
 export function isExpanded(word = ""): boolean {
   const rest = word.replace(HOME, "");
   // A text with blanks is no name of a program, unless a variable begins it.
