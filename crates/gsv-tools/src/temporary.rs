@@ -18,7 +18,9 @@ pub(crate) struct Temporary {
 }
 
 /// Programs whose words name what they delete.
-const DELETERS: [&str; 9] = ["rm", "grm", "srm", "unlink", "shred", "rimraf", "find", "gfind", "git"];
+const DELETERS: [&str; 10] = [
+    "rm", "grm", "srm", "unlink", "shred", "rimraf", "find", "gfind", "git", "rsync",
+];
 /// Entries that are looked at for one command. What lies beyond counts as a link.
 const ENTRIES: usize = 10_000;
 /// What a pattern costs of these: it takes as long to compile as some entries to look at.

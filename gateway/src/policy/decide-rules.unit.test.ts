@@ -1,4 +1,5 @@
 /** What the owner's rules decide. */
+import { loadDeletionReader } from "./deletion-reader.ts";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,6 +11,8 @@ import { engine, onNode, native, bash, decided, verdict, rule, command } from ".
 import type { PolicyCall } from "../ports/policy.ts";
 import { decide, policyOf, POLICY_ERROR } from "./decide.ts";
 import { policyProblems } from "./rule-problems.ts";
+
+await loadDeletionReader();
 
 describe("[PO1] rules", () => {
   test("the first that applies decides, and is named", () => {

@@ -1,7 +1,10 @@
 /** Calls for tests of grants: of a shell, of a file tool and of a tool of the gateway. */
+import { loadDeletionReader } from "./deletion-reader.ts";
 import type { SandboxProfile } from "../../../protocol/gen/types.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { type GrantContext, scopeOf } from "./grants.ts";
+
+await loadDeletionReader();
 
 export const bash = (command: unknown, more: Record<string, unknown> = {}, nodeId = "lap"): PolicyCall => ({
   name: `${nodeId}__Bash`,

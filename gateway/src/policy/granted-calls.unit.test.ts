@@ -1,3 +1,4 @@
+import { loadDeletionReader } from "./deletion-reader.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
@@ -9,6 +10,8 @@ import type { Grant } from "../ports/grants.ts";
 import { at, bash, native, write } from "./grant-cases.ts";
 import { covers, offerOf, scopeOf } from "./grants.ts";
 import { loadRegexEngine } from "./load.ts";
+
+await loadDeletionReader();
 
 const engine = await loadRegexEngine();
 test("[GR4] nothing is offered when the conversation has read text of others; a grant still has its scope", () => {

@@ -1,3 +1,4 @@
+import { loadDeletionReader } from "./deletion-reader.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { SandboxProfile } from "../../../protocol/gen/types.ts";
@@ -8,6 +9,8 @@ import { scopeText } from "./grant-text.ts";
 import { deletionOf } from "./deletion/deletions.ts";
 import { covers, offerOf, scopeOf } from "./grants.ts";
 import { loadRegexEngine } from "./load.ts";
+
+await loadDeletionReader();
 
 const engine = await loadRegexEngine();
 const asked = (command: string, sandbox: SandboxProfile = "workspace"): PolicyCall => ({

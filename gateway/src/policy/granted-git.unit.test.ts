@@ -1,3 +1,4 @@
+import { loadDeletionReader } from "./deletion-reader.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { SandboxProfile } from "../../../protocol/gen/types.ts";
@@ -6,6 +7,8 @@ import { decide, policyOf } from "./decide.ts";
 import { at, bash, commands } from "./grant-cases.ts";
 import { offerOf, onlyReads, scopeOf } from "./grants.ts";
 import { loadRegexEngine } from "./load.ts";
+
+await loadDeletionReader();
 
 const engine = await loadRegexEngine();
 describe("[GR3] git and other programs that start what a configuration in the folder names", () => {

@@ -1,3 +1,4 @@
+import { loadDeletionReader } from "./deletion-reader.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { SandboxProfile } from "../../../protocol/gen/types.ts";
@@ -9,6 +10,8 @@ import { at, bash } from "./grant-cases.ts";
 import { covers, scopeOf } from "./grants.ts";
 import { askedHosts, withoutHosts } from "./hosts.ts";
 import { loadRegexEngine } from "./load.ts";
+
+await loadDeletionReader();
 
 const engine = await loadRegexEngine();
 describe("[SB17] hosts that an answer allows", () => {

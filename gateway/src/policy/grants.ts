@@ -7,8 +7,8 @@ import type { ApprovalRule, SandboxProfile } from "../../../protocol/gen/types.t
 import type { GrantedCommand, GrantedWhat, GrantScope, Offer } from "../ports/grants.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { isForeign, type Taint } from "../ports/taint.ts";
-import { nameOf } from "./deletion/deleters.ts";
-import { deletesMany, deletionOf } from "./deletion/deletions.ts";
+import { deletesMany, deletionOf } from "./deletion-reader.ts";
+import { nameOf } from "./wrappers.ts";
 import { askedHosts, HOSTS, isOutside, SANDBOX } from "./hosts.ts";
 import { classOf, TRANSFER } from "./call-class.ts";
 import { isGrantableFolder, isGrantablePath, normalPath } from "./paths.ts";

@@ -1,3 +1,4 @@
+import { loadDeletionReader } from "./deletion-reader.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { SandboxProfile } from "../../../protocol/gen/types.ts";
@@ -7,6 +8,8 @@ import type { Grant, GrantScope } from "../ports/grants.ts";
 import { at, bash, commands, native, write } from "./grant-cases.ts";
 import { commandOf, covers, type GrantContext, offerOf, scopeOf } from "./grants.ts";
 import { loadRegexEngine } from "./load.ts";
+
+await loadDeletionReader();
 
 const engine = await loadRegexEngine();
 

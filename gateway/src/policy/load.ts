@@ -1,6 +1,10 @@
-/** Gives the policy of a configuration. Loads the engine for regular expressions only when a rule has one. Keeps the last policy. */
+/**
+ * Gives the policy of a configuration, and loads what decisions need: what reads deletions, and the engine for regular expressions when a rule
+ * has one. Keeps the last policy.
+ */
 import type { ApprovalConfig } from "../../../protocol/gen/types.ts";
 import { type Policy, policyOf } from "./decide.ts";
+import { isReaderLoaded, loadDeletionReader } from "./deletion-reader.ts";
 import type { RegexEngine } from "./regex.ts";
 
 /** Its conditions hold for no call of a rule that allows, and are unsure for every other rule. */
@@ -27,6 +31,7 @@ export class Policies {
 
   /** The same object again, as long as the configuration is the same object. */
   async of(config: ApprovalConfig | undefined): Promise<Policy> {
+    if (!isReaderLoaded()) await loadDeletionReader();
     if (this.#kept !== undefined && this.#kept.config === config) return this.#kept.policy;
     const engine = await engineFor(config);
     const policy = policyOf(config, engine);

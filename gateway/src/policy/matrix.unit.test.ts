@@ -1,4 +1,5 @@
 /** What a label asks about, as a table of classes, labels and modes. */
+import { loadDeletionReader } from "./deletion-reader.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { PolicyClassValues, type ApprovalConfig, type PolicyClass } from "../../../protocol/gen/types.ts";
@@ -7,6 +8,8 @@ import type { Taint, TaintLabel } from "../ports/taint.ts";
 import { decide, policyOf } from "./decide.ts";
 import { loadRegexEngine } from "./load.ts";
 import { isNotSpared } from "./matrix.ts";
+
+await loadDeletionReader();
 
 const engine = await loadRegexEngine();
 const SANDBOX = "workspace";

@@ -2,8 +2,8 @@
 import type { PolicyCall, PolicyMode } from "../ports/policy.ts";
 import { classOf, isOfJobs, makesJob, TRANSFER } from "./call-class.ts";
 import { placeOf, uncontainedWhy } from "./contained.ts";
-import { MAX_DELETED } from "./deletion/deleters.ts";
-import { deleterIn, deletionOf } from "./deletion/deletions.ts";
+import { MAX_DELETED } from "./deletion/reading.ts";
+import { deleterIn, deletionOf } from "./deletion-reader.ts";
 import { isJobForOwner, isToOwner } from "./own-places.ts";
 import { isOrdinaryInside } from "./paths.ts";
 import { commandText, isBashCall } from "./rules.ts";

@@ -8,6 +8,13 @@ const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
 const WITH_G = words("genv gtimeout gxargs gnice gnohup gstdbuf gchroot gruncon gtime gshred gtruncate gunlink gtest gprintf ginstall");
 const LETTER_G = "g".charCodeAt(0);
 export const withoutG = (name: string): string => (name.charCodeAt(0) === LETTER_G && WITH_G.has(name) ? name.slice(1) : name);
+/** `rimraf@5` is `rimraf`, and `gtimeout` is `timeout`. */
+export const nameOf = (program = ""): string => nameIn(program);
+const nameIn = remembered((program) => {
+  const name = withoutG(program.slice(program.lastIndexOf("/") + 1).toLowerCase());
+  return name.includes("@") ? name.replace(/(?<=[a-z])@.*$/, "") : name;
+});
+
 /** Take commands as an argument of `-c`, or as their input. */
 export const SHELLS: ReadonlySet<string> = words("sh bash rbash dash ash zsh ksh mksh yash fish csh tcsh elvish nu xonsh pwsh powershell");
 const ALWAYS: ReadonlySet<string> = words(

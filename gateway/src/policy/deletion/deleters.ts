@@ -2,25 +2,15 @@
  * How many files a command names for deletion (rule PO13). PURE. By its own name and options only; deletions.ts looks for the commands.
  */
 
-import { remembered } from "../remembered.ts";
 import { namesFile } from "./file-names.ts";
 import { removesFromStore } from "./git-store.ts";
 import { setsRemover } from "./given-to-git.ts";
 import { byRsync } from "./rsync.ts";
 import { isFolderOfTool } from "./set-folders.ts";
-import { asGit, GIT_PROGRAM, withoutG } from "../wrappers.ts";
+import { asGit, GIT_PROGRAM, nameOf } from "../wrappers.ts";
 
-/** Files that a command may delete without a question. */
-export const MAX_DELETED = 50;
 /** The words of each. */
 export type Commands = readonly (readonly string[])[];
-
-/** `rimraf@5` is `rimraf`, and `gtimeout` is `timeout`. */
-export const nameOf = (program = ""): string => nameIn(program);
-const nameIn = remembered((program) => {
-  const name = withoutG(program.slice(program.lastIndexOf("/") + 1).toLowerCase());
-  return name.includes("@") ? name.replace(/(?<=[a-z])@.*$/, "") : name;
-});
 
 /** Which paths in a temporary folder do not count as deletions: all, those directly in it, or none. */
 export type TemporaryTrust = "all" | "direct" | "none";

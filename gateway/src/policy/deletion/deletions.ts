@@ -2,10 +2,11 @@
  * Commands that delete many files, or may (rule PO13). PURE. It reads a text and knows no file system: what cannot be counted counts as many.
  * It is no protection against a program that deletes by itself, only against commands whose names say that they delete.
  */
+import { type Deletion, MAX_DELETED } from "./reading.ts";
 import { givesCommand } from "./command-givers.ts";
 import { type ReadCommand, readCommands } from "./command-words.ts";
 import { copiesByPath, copiesDeleter, givesName, mayCopyOrMove } from "./copied-programs.ts";
-import { type TemporaryTrust, type Commands, countOf, MAX_DELETED, namesDeleter, nameOf, subcommandAt } from "./deleters.ts";
+import { type TemporaryTrust, type Commands, countOf, namesDeleter, subcommandAt } from "./deleters.ts";
 import { hasExpandedMode } from "./expanded-options.ts";
 import { givenVariables } from "./given-variables.ts";
 import { maySetAnyVariable, withKnownVariables } from "./known-variables.ts";
@@ -23,7 +24,7 @@ import { pipesToUnknown } from "./awk-pipes.ts";
 import { commandsOfSed } from "./sed-script.ts";
 import { isPipedToShell, namesInput, readsItsInput } from "./shell-input.ts";
 import { readShell } from "../shell.ts";
-import { asGit, runsAnother } from "../wrappers.ts";
+import { asGit, runsAnother, nameOf } from "../wrappers.ts";
 import { withoutQuotes } from "../quotes.ts";
 import { callsMade, givesMade, takesMade } from "./texts-for-shells.ts";
 import { commandInArguments } from "./unknown-programs.ts";
@@ -35,8 +36,6 @@ const MAX_TEXT = 50_000;
 /** Words of a command that runs another one. */
 const MAX_WORDS = 2000;
 
-/** `many`: more than `MAX_DELETED` files, or it cannot be told. */
-export type Deletion = "few" | "many";
 interface Scope {
   readonly depth: number;
   /** The text is a program of another language than that of the shell, or may be. */

@@ -1,6 +1,6 @@
+import { MAX_DELETED } from "./reading.ts";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { MAX_DELETED } from "./deleters.ts";
 import { all, each, files } from "./deletion-cases.ts";
 import { deletesMany, deletionOf } from "./deletions.ts";
 

@@ -3,9 +3,9 @@
  * by the shell may be one of those: `git $X`, `find src -d{elete,}`.
  */
 import type { ReadCommand } from "./command-words.ts";
-import { GIT_VALUE, nameOf } from "./deleters.ts";
+import { GIT_VALUE } from "./deleters.ts";
 import { EXPANSION } from "./prefixed-programs.ts";
-import { runsAnother } from "../wrappers.ts";
+import { runsAnother, nameOf } from "../wrappers.ts";
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
 /** Delete with an option or a subcommand only. */

@@ -2,7 +2,8 @@
  * What git and its companions delete by something they are given (rule PO13). PURE. A difference that takes files away and is applied in the same
  * text, and a program that only deletes in the place of a pager, an editor or a tool.
  */
-import { type Commands, nameOf } from "./deleters.ts";
+import { nameOf } from "../wrappers.ts";
+import type { Commands } from "./deleters.ts";
 
 const SHOWS_DIFFERENCE = /^(?:diff(?:-index|-tree|-files)?|show|log|stash|format-patch)$/;
 /** From what is there to what was, or to another folder. */

@@ -1,5 +1,7 @@
 /** Deletions that are mentioned in code, or behind an option, of a program that runs other commands (rule PO13). PURE. */
-import { type TemporaryTrust, countOf, MAX_DELETED, namesDeleter, nameOf } from "./deleters.ts";
+import { MAX_DELETED } from "./reading.ts";
+import { nameOf } from "../wrappers.ts";
+import { type TemporaryTrust, countOf, namesDeleter } from "./deleters.ts";
 import { deletesInLoop, REMOVES_FILE } from "./deletion-in-loops.ts";
 import type { ReadingSteps } from "./reading-steps.ts";
 import { withoutQuotes } from "../quotes.ts";

@@ -4,9 +4,9 @@
  */
 import { normalPath } from "../paths.ts";
 import { readShell } from "../shell.ts";
-import { runsAnother } from "../wrappers.ts";
+import { runsAnother, nameOf } from "../wrappers.ts";
 import { namesFile } from "./file-names.ts";
-import { type TemporaryTrust, type Commands, isTemporary, namesDeleter, nameOf } from "./deleters.ts";
+import { type TemporaryTrust, type Commands, isTemporary, namesDeleter } from "./deleters.ts";
 import { withoutQuotes } from "../quotes.ts";
 
 /** Folders that end with the command in a sandbox: what is moved there is gone. */

@@ -4,9 +4,8 @@
  */
 import { withoutQuotes } from "../quotes.ts";
 import { readShell } from "../shell.ts";
-import { runsAnother, SHELLS } from "../wrappers.ts";
+import { runsAnother, SHELLS, nameOf } from "../wrappers.ts";
 import { mayCopyOrMove } from "./copied-programs.ts";
-import { nameOf } from "./deleters.ts";
 
 /** The text with plain words for these parts. */
 export function withPlainParts(given: string): string {

@@ -2,8 +2,8 @@
  * Programs that run the command behind their own options (rule PO13). PURE. It finds where that command begins, and whether the shell, or the
  * input of xargs, makes a part of it.
  */
-import { countOf, namesDeleter, nameOf, subcommandAt } from "./deleters.ts";
-import { SHELLS, runsAnother } from "../wrappers.ts";
+import { countOf, namesDeleter, subcommandAt } from "./deleters.ts";
+import { SHELLS, runsAnother, nameOf } from "../wrappers.ts";
 
 export const PREFIXES: ReadonlySet<string> = new Set(
   (

@@ -1,7 +1,6 @@
 /** Whether a shell reads its commands from its input (rule PO13). PURE. It goes by the words of the command alone and knows no files. */
-import { nameOf } from "./deleters.ts";
 import { normalPath } from "../paths.ts";
-import { SHELLS } from "../wrappers.ts";
+import { SHELLS, nameOf } from "../wrappers.ts";
 import { withoutQuotes } from "../quotes.ts";
 
 /** `unsure`: the shell makes the name of the script, which may be that of its input. */

@@ -2,8 +2,8 @@
  * Texts in the arguments of known programs that are given to a shell, and whether the shell makes the program there: `system("/bin/r? -rf d")`
  * (rule PO13). PURE. A program that is written out is found elsewhere.
  */
+import { nameOf } from "../wrappers.ts";
 import { readCommands } from "./command-words.ts";
-import { nameOf } from "./deleters.ts";
 import { runsExpanded } from "./prefixed-programs.ts";
 import type { ReadingSteps } from "./reading-steps.ts";
 

@@ -2,8 +2,8 @@
  * Where a command begins among the arguments of a program that no list knows: it may run its arguments, as `tini -- rm -rf d` does (rule PO13).
  * PURE. It goes by the words of a command that was read with its quotes, and takes no text in quotes for a command.
  */
-import { DELETERS, namesDeleter, nameOf } from "./deleters.ts";
-import { TAKES_TEXTS } from "../wrappers.ts";
+import { DELETERS, namesDeleter } from "./deleters.ts";
+import { TAKES_TEXTS, nameOf } from "../wrappers.ts";
 
 /** Their arguments are texts, names of files, hosts or packages, and never a command. Runners of commands are in wrappers.ts. */
 const TAKES_NO_COMMAND: ReadonlySet<string> = new Set([
