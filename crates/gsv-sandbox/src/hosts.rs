@@ -140,16 +140,21 @@ impl HostRule {
 
     /// A host that only the owner of the machine can list: an address, or this machine itself. What a name stands for is decided by others.
     pub fn needs_owner(&self) -> bool {
+        matches!(self.host, Host::Address(_)) || self.is_localhost()
+    }
+    /// `localhost`, or a name below it, which resolvers read as the loopback.
+    fn is_localhost(&self) -> bool {
         match &self.host {
-            Host::Address(_) => true,
-            Host::Name(name) => name == LOCALHOST,
+            Host::Name(name) => name == LOCALHOST || name.ends_with(".localhost"),
+            Host::Address(_) => false,
         }
     }
 
     /// Whether these entries of the owner have this one: as it is, or for `localhost` as another name of this machine with the same port.
     pub fn is_in(&self, listed: &[Self]) -> bool {
-        let is_local = self.host == Host::Name(LOCALHOST.to_owned());
-        let is_same = |entry: &Self| entry == self || (is_local && entry.host.is_loopback() && entry.port == self.port);
+        let is_same = |entry: &Self| {
+            entry == self || (self.is_localhost() && entry.host.is_loopback() && entry.port == self.port)
+        };
         listed.iter().any(is_same)
     }
 

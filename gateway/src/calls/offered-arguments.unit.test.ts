@@ -66,7 +66,7 @@ describe("[AP17] a call that is refused in any case", () => {
         { command: "pwd", sandbox: "workspace+net", hosts },
         { profile: "workspace", ...(addresses === undefined ? {} : { addresses }) },
       );
-    for (const host of ["10.0.0.7", "10.0.0.7:80", "[::1]:3000", "LOCALHOST", "localhost.:3000"]) {
+    for (const host of ["10.0.0.7", "10.0.0.7:80", "[::1]:3000", "LOCALHOST", "localhost.:3000", "a.localhost", "*.b.localhost:80"]) {
       assert.match(
         ask(["example.org", host], []) ?? "",
         /^Not run: the owner of the machine has not listed .* No address is listed there/,
@@ -80,7 +80,15 @@ describe("[AP17] a call that is refused in any case", () => {
       ask(["10.0.0.7", "localhost"], listed) ?? "",
       /has not listed 10\.0\.0\.7, localhost, .* Listed are 10\.0\.0\.7:80, .*: name one of these exactly so/,
     );
-    for (const host of [...listed, "[0:0:0:0:0:0:0:1]:3000", "[::FFFF:1.2.3.4]:80", "example.org", "*.localhost.example", "a.localhost"])
+    for (const host of [
+      ...listed,
+      "[0:0:0:0:0:0:0:1]:3000",
+      "[::FFFF:1.2.3.4]:80",
+      "example.org",
+      "*.localhost.example",
+      "a.localhost.example",
+      "notlocalhost",
+    ])
       assert.equal(ask(["example.net", host], listed), undefined, host);
     // All names of a machine for itself are one server, which a name reaches; an address is asked for as it is listed.
     for (const other of ["127.0.0.1:3000", "127.0.0.2:3000", "[::1]:3000"])

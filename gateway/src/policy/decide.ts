@@ -16,7 +16,7 @@ import { classOf, memoryChange, remembersForLong } from "./call-class.ts";
 import { type JobsMade, modeVerdict } from "./modes.ts";
 import { complexityText } from "./complexity-text.ts";
 import { once } from "./once.ts";
-import { namesGit } from "./programs.ts";
+import { isPlain, namesGit } from "./programs.ts";
 import { reachText } from "./reach-text.ts";
 import type { RegexEngine } from "./regex.ts";
 import {
@@ -95,7 +95,7 @@ function decideUnits(call: PolicyCall, units: readonly Unit[], context: PolicyCo
   const decision = strictest(decisions);
   if (decision.verdict !== "deny" && isListed(context.alwaysAsked, call.name)) {
     const why = [ALWAYS_WHY, ...(decision.verdict === "ask" ? [decision.why] : [])].join(" ");
-    const onlyOnce = grants === undefined ? "" : ` ${onceText(context, true)}`;
+    const onlyOnce = grants === undefined ? "" : ` ${onceText(call, context, true)}`;
     return {
       verdict: "ask",
       rule: ALWAYS_ASKED,
@@ -110,7 +110,7 @@ function decideUnits(call: PolicyCall, units: readonly Unit[], context: PolicyCo
   if (grants === undefined) return asked;
   const isRules = decisions.some(({ verdict, rule }) => verdict === "ask" && !isRest(rule));
   const offer = isRules ? undefined : offerOf(call, grants, grants.wanted);
-  return offer === undefined ? { ...asked, why: `${asked.why} ${onceText(context, isRules)}` } : { ...asked, offer };
+  return offer === undefined ? { ...asked, why: `${asked.why} ${onceText(call, context, isRules)}` } : { ...asked, offer };
 }
 /** What is decided about a call as a whole, whichever of its commands asks first. */
 interface General {
@@ -128,12 +128,20 @@ const GIT_WHY =
 /** No answer is offered that would hold for later calls. */
 export const ALWAYS_ASKED = "autonomy.requires_approval";
 const ALWAYS_WHY = "The agent's definition asks about each call of this tool.";
+/** Without a sandbox such a program would be granted: it only opens what its arguments name (rule GR3). */
+function opensFilesOutside(call: PolicyCall): boolean {
+  const command = isBashCall(call) && isOutside(call.args) && hasSandbox(call.sandbox) ? commandText(call.args) : undefined;
+  const read = typeof command === "string" ? readShell(command) : undefined;
+  return read?.kind === "plain" && read.commands.every(({ words }) => isPlain(words));
+}
 /** Why a question offers no more than the one call (rule GR4). */
-function onceText({ isOwners, taint }: PolicyContext, isRules: boolean): string {
+function onceText(call: PolicyCall, { isOwners, taint }: PolicyContext, isRules: boolean): string {
   const onlyOnce = "It can be allowed once only";
   if (!isOwners) return `${onlyOnce}: the conversation is another person's.`;
   if (isForeign(taint)) return `${onlyOnce}, because of what the conversation has read.`;
-  return isRules ? `${onlyOnce}: such calls ask each time.` : `${onlyOnce}: what a later call like it does is not known.`;
+  if (isRules) return `${onlyOnce}: such calls ask each time.`;
+  if (opensFilesOutside(call)) return `${onlyOnce}: a command in the sandbox can make its name a link to any other file.`;
+  return `${onlyOnce}: what a later call like it does is not known.`;
 }
 const isRest = (rule: string): boolean => rule === DEFAULT_RULE || rule.startsWith(MODE_RULE);
 const MODE_RULE = "mode:";

@@ -142,7 +142,12 @@ describe("[PO7] the mode decides what no rule decides", () => {
       return decision.verdict === "ask" ? decision.why : decision.verdict;
     };
     const outside = onNode("Write", "write_files", { path: "/etc/passwd" });
-    assert.equal(why(outside, "auto"), "It changes a file on lap outside the workspace, or one that other programs run.");
+    assert.equal(why(outside, "auto"), "It changes a file on lap that may be outside the workspace.");
+    for (const path of [".envrc", "a/.git/hooks/pre-commit"])
+      assert.equal(
+        why(onNode("Write", "write_files", { path }), "auto"),
+        "It changes a file on lap that other programs run, or read their settings from.",
+      );
     assert.equal(why(outside, "ask"), why(outside, "auto"));
     assert.equal(why(onNode("Write", "write_files", { path: "src/a.ts" }), "ask"), "It changes a file on lap.");
     assert.match(

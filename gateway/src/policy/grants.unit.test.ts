@@ -231,6 +231,11 @@ describe("[GR3] what a command can be granted as", () => {
     for (const command of ["cat a", "head a", "grep -r x .", "find . -name a", "ls k", "touch a", "mkdir a", "sort a", "jq . a"]) {
       const call = { ...bash(command, { sandbox: "off" }), sandbox: "workspace" as const };
       assert.deepEqual([scopeOf(call, at("workspace")), offerOf(call, at("workspace"))], [undefined, undefined], command);
+      const context = { policy: policyOf(undefined, engine), isOwners: true, unset: "auto" as const };
+      const asked = decide(call, { ...context, granted: { grants: [], agentId: "main", sandbox: "workspace" } });
+      assert.ok(
+        asked.verdict === "ask" && asked.why.endsWith("once only: a command in the sandbox can make its name a link to any other file."),
+      );
     }
   });
   test("[GR3] what shows the environment, makes what others start, or hides its subcommand behind options is granted as exactly the one command", () => {

@@ -61,10 +61,12 @@ export function notListed(asked: readonly string[], listed: readonly string[]): 
   const known = listed.map((entry) => hostOf(entry) ?? entry);
   const ports = new Set(known.filter((entry) => LOOPBACK.test(nameOf(entry))).map(portOf));
   return asked.filter((host) => {
-    const isLocal = nameOf(host) === "localhost";
+    const isLocal = LOCALHOST.test(nameOf(host));
     return (isLocal || ADDRESS.test(nameOf(host))) && !known.includes(host) && !(isLocal && ports.has(portOf(host)));
   });
 }
+/** What resolvers read as the loopback. */
+const LOCALHOST = /^(?:.*\.)?localhost$/;
 /** Names of a machine for itself. */
 const LOOPBACK = /^(?:localhost|127\..*|\[::1\])$/;
 const nameOf = (host: string): string => HOST.exec(host)?.[1] ?? host;

@@ -37,10 +37,14 @@ function placeText(place: unknown): string {
   return JSON.stringify(chars.length > PLACE_CHARS ? `${chars.slice(0, half).join("")} \u2026 ${chars.slice(-half).join("")}` : place);
 }
 /** Why a change of a file of a machine asks. */
-export const fileText = (call: PolicyCall): string =>
-  isOrdinaryInside(call.args["path"])
-    ? `It changes a file on ${placeOf(call)}.`
-    : `It changes a file on ${placeOf(call)} outside the workspace, or one that other programs run.`;
+export function fileText(call: PolicyCall): string {
+  const { path } = call.args;
+  if (isOrdinaryInside(path)) return `It changes a file on ${placeOf(call)}.`;
+  const isInside = typeof path === "string" && /^(?![~/\\]|[A-Za-z]:)/.test(path) && !path.split("/").includes("..");
+  return isInside
+    ? `It changes a file on ${placeOf(call)} that other programs run, or read their settings from.`
+    : `It changes a file on ${placeOf(call)} that may be outside the workspace.`;
+}
 const ALLOW: ModeVerdict = { verdict: "allow" };
 const DENY: ModeVerdict = { verdict: "deny" };
 
