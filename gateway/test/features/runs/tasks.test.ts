@@ -62,7 +62,7 @@ describe("[RT2] the report", () => {
     stage.answer = ({ messages }) =>
       messages.at(-1)?.role === "toolResult"
         ? says("Written.")
-        : says("", [{ name: "gsv__WriteFile", arguments: { path: "SOUL.md", content: "x" } }]);
+        : says("", [{ name: "gsv__WriteFile", arguments: { path: "SOUL.md", content: `${stage.calls.length}` } }]);
     const first = await report(TASK, "k");
     expect(first.status).toBe("awaiting_approval");
     const [code = ""] = first.metadata.approvals ?? [];
