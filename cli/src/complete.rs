@@ -306,7 +306,9 @@ fn kind(path: &[&str], arg: &Arg) -> Option<Kind> {
         (["local-config", ..], "key") => Some(Kind::LocalSetting),
         (["nodes" | "node", "forget"], "id") => Some(Kind::Node),
         (["agent", "show" | "edit" | "undefine" | "delete"], "id") | (_, "agent") => Some(Kind::Agent),
-        (["session", "show" | "export"], "target") | (["session", ..], "key") | (_, "session") => Some(Kind::Session),
+        (["session", "show" | "export"], "target") | (["session", ..] | ["stop"], "key") | (_, "session") => {
+            Some(Kind::Session)
+        }
         (["model", "use" | "test"] | ["session", "set"] | ["agent", "new"], "model") => Some(Kind::Model),
         _ => None,
     }

@@ -15,6 +15,8 @@ fn ct9_a_word_is_read_from_its_place() {
     is("gsv chat -s ag", Kind::Session, "ag");
     is("gsv chat --agent ", Kind::Agent, "");
     is("gsv --json session get ", Kind::Session, "");
+    is("gsv stop ag", Kind::Session, "ag");
+    is("gsv session preview --session ag", Kind::Session, "ag");
     is("gsv session show agent:main:", Kind::Session, "agent:main:");
     is("gsv session set k --model an", Kind::Model, "an");
     is("gsv agent show m", Kind::Agent, "m");

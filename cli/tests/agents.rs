@@ -71,12 +71,19 @@ fn an_agent_is_made_with_what_was_said() {
         "--default",
     ];
     let run = played(&args, |connection| {
+        // The address of another provider is said to be unused.
+        let own = json!({"value": {"provider": "mine", "id": "m", "baseUrl": "http://127.0.0.1:1/v1"}});
+        serve(connection, "config.get", &json!({"path": "model"}), &own);
+        serve(connection, "config.get", &json!({"path": "providers"}), &json!({}));
         let params = json!({"agentId": "work", "model": {"provider": "openai", "id": "x"}, "systemPrompt": "Be brief.",
             "description": "d", "default": true});
         serve(connection, "agents.create", &params, &json!({"agent": entry("work")}));
     })
     .ok();
     assert!(run.stderr.contains("gsv chat --agent work"), "{}", run.stderr);
+    let words = run.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    let warning = "warning: `model.baseUrl` is the server of mine and is not used for openai.";
+    assert!(words.contains(warning), "{words}");
     // A wrong id is refused before connecting.
     let home = FakeGateway::new().home();
     let run = home.gsv(["agent", "new", "My Bot"]).failed(2);

@@ -10,6 +10,7 @@ mod common;
 
 use common::fake_gateway::{Connection, FakeGateway};
 use common::play::{asked, fed, played, serve};
+use common::terminal::Terminal;
 use common::{Home, Run};
 use serde_json::{Value, json};
 
@@ -50,6 +51,26 @@ fn get(connection: &mut Connection, answer: &Value) {
     serve(connection, "job.get", &json!({"job_id": "abc"}), answer);
 }
 
+fn question(code: &str, call: &str) -> Value {
+    json!({"code": code, "sessionKey": KEY, "agentId": "main", "runId": "task-abc", "callId": call, "tool": "lap__Bash", "nodeId": "lap",
+        "text": "rm -rf build", "textBytes": 12, "why": "It runs a program.", "rule": "mode ask", "hash": "h", "createdAt": 1, "expiresAt": 9})
+}
+
+fn lists(connection: &mut Connection, questions: &[Value]) {
+    serve(
+        connection,
+        "approval.list",
+        &json!({"sessionKey": KEY}),
+        &json!({"approvals": questions}),
+    );
+}
+
+const SENTENCE: &str = "The task waits for the owner's word: gsv approval allow K7Q2A.";
+
+fn waits() -> Value {
+    reported("awaiting_approval", "awaiting_approval", SENTENCE)
+}
+
 fn watched(flags: &[&str], end: Value) -> Run {
     let args: Vec<&str> = ["job", "watch", "abc"].iter().chain(flags).copied().collect();
     let asks = !flags.contains(&"--json");
@@ -58,6 +79,9 @@ fn watched(flags: &[&str], end: Value) -> Run {
         get(connection, &end);
         if asks {
             story(connection, &json!([]));
+        }
+        if end["status"] == "awaiting_approval" {
+            lists(connection, &[question("K7Q2A", "x/r1/0/0")]);
         }
     })
 }
@@ -250,15 +274,7 @@ fn jb13_the_exit_status_of_watch_says_how_the_job_ended() {
             "Too many steps.",
         ),
         (reported("cancelled", "cancelled", "The run was stopped."), 130, ""),
-        (
-            reported(
-                "awaiting_approval",
-                "awaiting_approval",
-                "It waits: gsv approval allow K7Q2A.",
-            ),
-            5,
-            "gsv approval allow K7Q2A",
-        ),
+        (waits(), 5, "gsv approval allow K7Q2A"),
     ] {
         let shown = end.clone();
         let run = watched(&[], end.clone());
@@ -268,6 +284,91 @@ fn jb13_the_exit_status_of_watch_says_how_the_job_ended() {
         assert_eq!(run.code, Some(code), "{shown}: {}", run.stderr);
         assert_eq!(serde_json::from_str::<Value>(&run.stdout).unwrap(), shown);
     }
+}
+
+#[test]
+fn jb13_the_question_of_a_job_is_shown_with_its_call_once() {
+    let said = |run: &Run| run.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    let call = "K7Q2A lap__Bash on lap, for agent:main:task:abc";
+    let answers = "Answer with `gsv approval allow K7Q2A` or `gsv approval deny K7Q2A`.";
+    let two = [question("ACDEF", "x/r1/0/1"), question("K7Q2A", "x/r1/0/0")];
+    for args in [
+        &["job", "watch", "abc"][..],
+        &["job", "submit", "main", "x", "--wait"][..],
+    ] {
+        let run = played(args, |connection| {
+            if args[1] == "submit" {
+                let params = json!({"task": {"agent_name": "main", "instructions": "x"}});
+                let taken = json!({"job_id": "abc", "status": "queued"});
+                serve(connection, "job.submit", &params, &taken);
+            }
+            get(connection, &waits());
+            story(connection, &json!([]));
+            // The gateway lists it a moment later.
+            lists(connection, &[]);
+            lists(connection, &two);
+        })
+        .failed(5);
+        let words = said(&run);
+        for part in [
+            call,
+            "It runs a program. (mode ask)",
+            "| rm -rf build",
+            answers,
+            "Each question has its own code (`gsv approval list`).",
+            "Then watch it again: `gsv job watch abc`.",
+        ] {
+            assert_eq!(
+                words.matches(part).count(),
+                if part.starts_with(['|', 'I']) { 2 } else { 1 },
+                "{part}: {words}"
+            );
+        }
+        assert!(!words.contains("The task waits"), "{words}");
+        assert!(
+            words.find("K7Q2A lap").unwrap() < words.find("ACDEF lap").unwrap(),
+            "{words}"
+        );
+    }
+    let run = played(&["job", "show", "abc"], |connection| {
+        get(connection, &waits());
+        lists(connection, &two[1..]);
+    })
+    .ok();
+    assert!(run.stdout.contains("  | rm -rf build"), "{}", run.stdout);
+    assert!(!run.stdout.contains("The task waits"), "{}", run.stdout);
+    assert!(said(&run).contains(answers), "{}", run.stderr);
+    // A token that only reads may not ask: the sentence of the job remains.
+    let run = played(&["job", "show", "abc"], |connection| {
+        get(connection, &waits());
+        let request = connection.expect("approval.list");
+        connection.error(&request, 403, "auth.scope", "No.");
+    })
+    .ok();
+    assert!(run.stdout.contains(SENTENCE), "{}", run.stdout);
+}
+
+#[test]
+fn jb13_on_a_terminal_each_question_is_shown_once_and_the_watch_goes_on() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let terminal = Terminal::gsv(&home, &["job", "watch", "abc"]);
+    let mut connection = gateway.accept();
+    let first = question("K7Q2A", "x/r1/0/0");
+    for look in 0..3 {
+        get(&mut connection, &waits());
+        if look % 2 == 0 {
+            story(&mut connection, &json!([]));
+            lists(&mut connection, std::slice::from_ref(&first));
+        }
+    }
+    get(&mut connection, &reported("succeeded", "completed", "Three words."));
+    story(&mut connection, &json!([]));
+    let picture = terminal.pictures("Three words.");
+    assert_eq!(picture.matches("| rm -rf build").count(), 1, "{picture}");
+    assert_eq!(picture.matches("Answer with").count(), 1, "{picture}");
+    assert!(!picture.contains("The task waits"), "{picture}");
+    terminal.ends_with(0);
 }
 
 #[test]

@@ -269,3 +269,65 @@ fn sd4_a_session_with_a_run_is_refused_with_the_next_step() {
     .failed(1);
     assert!(run.stderr.contains("--stop"), "{run:?}");
 }
+
+#[test]
+fn a_conversation_is_named_as_a_word_or_with_the_option() {
+    for args in [
+        &["session", "preview", "uu"][..],
+        &["session", "preview", "-s", "uu"],
+        &["session", "preview", "--session", "uu"],
+    ] {
+        let params = json!({"sessionKey": "uu", "notes": true});
+        let shown =
+            json!({"sessionKey": "agent:main:uu", "sessionId": "s", "messages": [], "count": 0, "messageCount": 0});
+        asked(args, "session.preview", &params, &shown).ok();
+    }
+    for args in [&["stop", "uu"][..], &["stop", "-s", "uu"]] {
+        let params = json!({"sessionKey": "uu"});
+        let done = json!({"ok": true, "wasRunning": false, "pendingToolsCancelled": 0});
+        asked(args, "chat.abort", &params, &done).ok();
+    }
+    let home = FakeGateway::new().home();
+    for both in [
+        &["stop", "uu", "-s", "vv"][..],
+        &["stop", "--all", "-s", "vv"],
+        &["session", "get", "uu", "--session", "vv"],
+        &["session", "show", "uu", "-s", "vv"],
+        &["session", "delete", "--yes"],
+    ] {
+        home.gsv(both).failed(2);
+    }
+}
+
+#[test]
+fn ta15_to_drop_a_memory_that_does_not_wait_is_an_error() {
+    let args = ["memory", "review", "--drop", "K7Q2ABCD"];
+    let params = json!({"id": "K7Q2ABCD"});
+    let gone = asked(&args, "memory.drop", &params, &json!({"ok": true, "dropped": false})).failed(1);
+    let words = gone.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("No memory K7Q2ABCD waits for you: it was kept or removed before, or never existed."),
+        "{words}"
+    );
+    let done = asked(&args, "memory.drop", &params, &json!({"ok": true, "dropped": true})).ok();
+    assert!(done.stderr.contains("K7Q2ABCD is removed"), "{}", done.stderr);
+}
+
+#[test]
+fn gr1_without_a_terminal_the_rule_is_shown_before_the_refusal() {
+    let entry = json!({"code": "K7Q2A", "sessionKey": "agent:main:main", "agentId": "main", "runId": "R", "callId": "c", "tool": "lap__Bash",
+        "text": "ls", "textBytes": 2, "why": "w", "rule": "r", "hash": "h", "createdAt": 0, "expiresAt": 1,
+        "choices": [{"answer": "allow_always", "text": "the rule `ls` on lap"}]});
+    let run = asked(
+        &["approval", "allow", "K7Q2A", "--always"],
+        "approval.list",
+        &json!({}),
+        &json!({"approvals": [entry]}),
+    )
+    .failed(2);
+    let (rule, refusal) = (
+        run.stderr.find("This saves the rule `ls` on lap."),
+        run.stderr.find("re-run with --yes"),
+    );
+    assert!(rule.is_some() && rule < refusal, "{}", run.stderr);
+}

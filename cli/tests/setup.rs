@@ -14,7 +14,7 @@ use std::thread;
 
 use common::Home;
 use common::fake_gateway::{Connection, FakeGateway};
-use common::play::{Play, asked, fed, played, refused, serve};
+use common::play::{Play, asked, fed, played, serve};
 use common::terminal::Terminal;
 use serde_json::{Value, json};
 
@@ -367,6 +367,7 @@ fn su2_an_address_that_was_set_for_another_provider_is_said_to_be_unused_before_
         present(connection, &other);
         serve(connection, "models.list", &json!({}), &providers());
         present(connection, &other);
+        serve(connection, "config.get", &json!({"path": "providers"}), &json!({}));
         serve(connection, "models.list", &json!({"provider": "openai"}), &models());
     });
     assert!(!run.failed(2).stderr.contains("baseUrl"));
@@ -376,6 +377,7 @@ fn su2_an_address_that_was_set_for_another_provider_is_said_to_be_unused_before_
 fn su2_a_model_is_used_after_a_call_that_it_answered() {
     let found = model("anthropic", "claude-sonnet-5");
     let run = played(&["model", "use", "anthropic"], |connection| {
+        present(connection, &model("anthropic", "old"));
         tested(connection, &json!({"model": model("anthropic", "demo")}), &found);
         let old = json!({"provider": "anthropic", "id": "old", "baseUrl": "http://127.0.0.1:1"});
         let kept = json!({"provider": "anthropic", "id": "claude-sonnet-5", "baseUrl": "http://127.0.0.1:1"});
@@ -387,14 +389,39 @@ fn su2_a_model_is_used_after_a_call_that_it_answered() {
             .stderr
             .contains("anthropic/claude-sonnet-5 answers from now on.")
     );
-    let run = refused(
-        &["model", "use", "openai/gpt-5.4-mini"],
-        "model.test",
-        403,
-        "model.auth",
-        "OpenAI refused the key (401).",
+    let fails = |before: &Value| {
+        let run = played(&["model", "use", "openai/gpt-5.4-mini"], |connection| {
+            present(connection, before);
+            if before.get("baseUrl").is_some() {
+                serve(connection, "config.get", &json!({"path": "providers"}), &json!({}));
+            }
+            let request = connection.expect("model.test");
+            connection.error(&request, 403, "model.auth", "OpenAI refused the key (401).");
+        });
+        run.failed(1).stderr.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let said = fails(&model("anthropic", "x"));
+    assert!(
+        said.contains("OpenAI refused the key") && !said.contains("baseUrl"),
+        "{said}"
     );
-    assert!(run.failed(1).stderr.contains("OpenAI refused the key"));
+    // Said before the call, whose failure does not name the reason.
+    let set = r#"`gsv config set providers.openai '{"baseUrl":"http://127.0.0.1:1/v1","wire":"openai-completions"}'`, then run this command again."#;
+    for (provider, words) in [
+        (
+            "demo",
+            "`model.baseUrl` was set before openai was chosen and is not used for it. To use it: ",
+        ),
+        (
+            "mine",
+            "`model.baseUrl` is the server of mine and is not used for openai. If it is the server of openai too: ",
+        ),
+    ] {
+        let mut early = model(provider, "x");
+        early["baseUrl"] = json!("http://127.0.0.1:1/v1");
+        let said = fails(&early);
+        assert!(said.contains(&format!("warning: {words}{set}")), "{said}");
+    }
     let run = played(&["model", "use", "openrouter/meta/llama", "--untested"], |connection| {
         let old = json!({"provider": "anthropic", "id": "old", "baseUrl": "http://127.0.0.1:1"});
         switched(connection, &old, &model("openrouter", "meta/llama"));

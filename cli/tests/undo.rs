@@ -62,7 +62,7 @@ fn un6_a_plan_names_each_file_and_says_that_changes_by_commands_are_not_kept() {
     let words = run.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         words.contains(
-            "what commands changed is not kept and not undone. This run started 2 commands (the first: ref/r1/1/3 on laptop); `gsv why run-1 --session agent:main:main` shows them."
+            "what commands changed is not kept and not undone. This run started 2 commands (the first: ref/r1/1/3 on laptop); `gsv session preview agent:main:main` shows them."
         ),
         "{words}"
     );
@@ -121,6 +121,65 @@ fn un4_an_undo_prints_its_name_and_what_was_left_is_a_failure() {
         "{}",
         run.stderr
     );
+}
+
+#[test]
+fn un6_the_next_undo_names_the_conversation_unless_it_is_the_usual_one() {
+    let of = |key: &str| {
+        let mut done = answer(&[place(&[("a.txt", "rewrite", "undone")])], &[]);
+        done["sessionKey"] = json!(key);
+        done
+    };
+    let usual = "agent:main:cli:dm:main";
+    for (args, params, key, says) in [
+        (
+            &["undo", "-s", "uu", "--yes"][..],
+            json!({"sessionKey": "uu"}),
+            "agent:main:uu",
+            "`gsv undo --session uu` again offers the run before.",
+        ),
+        (
+            &["undo", "--yes"],
+            json!({"sessionKey": usual}),
+            usual,
+            "`gsv undo` again offers the run before.",
+        ),
+        (
+            &["undo", "run-1", "--yes"],
+            json!({"target": "run-1"}),
+            "agent:main:uu",
+            "`gsv undo --session agent:main:uu` offers the last run that is not undone.",
+        ),
+        (
+            &["undo", "run-1", "--yes"],
+            json!({"target": "run-1"}),
+            usual,
+            "`gsv undo` offers the last run that is not undone.",
+        ),
+    ] {
+        let run = asked(args, "undo.apply", &params, &of(key)).ok();
+        let words = run.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(says), "{words}");
+    }
+}
+
+#[test]
+fn un6_commands_of_later_runs_are_shown_by_their_conversation() {
+    let mut plan = answer(&[place(&[("a.txt", "rewrite", "planned")])], &[]);
+    plan["laterCommands"] = json!([{"callId": "ref/r2/1/0", "nodeId": "laptop", "tool": "Bash"}]);
+    let words = |plan: &Value| {
+        let run = dry(plan).ok();
+        run.stderr.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let shown = words(&plan);
+    assert!(
+        shown.contains("not undone. See what they did: `gsv session preview agent:main:main`."),
+        "{shown}"
+    );
+    assert!(!shown.contains("gsv why"), "{shown}");
+    plan["deleted"] = json!(true);
+    let deleted = words(&plan);
+    assert!(!deleted.contains("preview"), "{deleted}");
 }
 
 #[test]

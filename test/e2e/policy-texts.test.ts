@@ -39,8 +39,9 @@ describe("texts of the command line about what is allowed", () => {
     assert.match(plan, /would remove {2}note\.txt/);
     const [, call = ""] =
       /runs after this one started 1 command \(the first: (\S+) on laptop\); what they changed is not kept and not undone/.exec(plan) ?? [];
-    assert.ok(plan.includes(`See what it did: \`gsv why ${call}\`.`), plan);
     assert.match(await machine.ok("why", call), /laptop__Bash/);
+    const [, key = ""] = /See what they did: `gsv session preview (\S+)`\./.exec(plan) ?? [];
+    assert.match(await machine.ok("session", "preview", key), /echo later > later\.txt/);
     const run = /^Run (\S+)/m.exec(plan)?.[1] ?? assert.fail(plan);
     assert.doesNotMatch(await both("undo", "--dry-run", run), /runs after this one/);
     // What was asked about is named once more when it is done without a question.

@@ -86,10 +86,10 @@ pub enum ApproveCalls {
 
 #[derive(Debug, Args)]
 pub struct Stop {
-    /// Conversation [default: `session` of the local config, else agent:main:cli:dm:main]
-    pub session: Option<SessionKey>,
+    #[command(flatten)]
+    pub session: Conversation,
     /// Stop all runs of all conversations, and start none until `gsv resume`; messages wait
-    #[arg(long, conflicts_with = "session")]
+    #[arg(long, conflicts_with_all = ["key", "session"])]
     pub all: bool,
 }
 
@@ -167,14 +167,27 @@ pub enum SessionCommand {
 pub struct Conversation {
     /// Conversation [default: `session` of the local config, else agent:main:cli:dm:main]
     #[arg(value_name = "KEY")]
-    pub key: Option<SessionKey>,
+    key: Option<SessionKey>,
+    /// The same as KEY
+    #[arg(short, long, value_name = "KEY", conflicts_with = "key")]
+    session: Option<SessionKey>,
+}
+
+impl Conversation {
+    /// The one that was named.
+    pub fn named(self) -> Option<SessionKey> {
+        self.key.or(self.session)
+    }
 }
 
 #[derive(Debug, Args)]
 pub struct SessionDelete {
     /// Conversation
-    #[arg(value_name = "KEY")]
-    pub key: SessionKey,
+    #[arg(value_name = "KEY", required_unless_present = "session")]
+    key: Option<SessionKey>,
+    /// The same as KEY
+    #[arg(short, long, value_name = "KEY", conflicts_with = "key")]
+    session: Option<SessionKey>,
     /// Delete without asking
     #[arg(long)]
     pub yes: bool,
@@ -183,11 +196,20 @@ pub struct SessionDelete {
     pub stop: bool,
 }
 
+impl SessionDelete {
+    pub fn named(&self) -> Option<&SessionKey> {
+        self.key.as_ref().or(self.session.as_ref())
+    }
+}
+
 #[derive(Debug, Args)]
 pub struct SessionShow {
     /// Session key, transcript from `history`, or session id [default: as in `get`]
     #[arg(value_name = "SESSION|TRANSCRIPT")]
     pub target: Option<String>,
+    /// The conversation with this key
+    #[arg(short, long, value_name = "KEY", conflicts_with = "target")]
+    pub session: Option<SessionKey>,
     /// Number of messages and notes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub limit: Option<u64>,
@@ -203,6 +225,9 @@ pub struct SessionExport {
     /// Session key, transcript from `history`, or session id [default: as in `get`]
     #[arg(value_name = "SESSION|TRANSCRIPT")]
     pub target: Option<String>,
+    /// The conversation with this key
+    #[arg(short, long, value_name = "KEY", conflicts_with = "target")]
+    pub session: Option<SessionKey>,
     /// Format [default: from the file's ending, else jsonl]
     #[arg(long, value_enum)]
     pub format: Option<ExportFormat>,

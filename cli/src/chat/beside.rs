@@ -32,9 +32,9 @@ pub(super) struct Beside {
     pub(super) behind: bool,
     /// One of them stops the run.
     pub(super) stops: bool,
-    /// Calls that wait for a word, the one that was shown last first.
+    /// Calls that wait for a word, in the order in which they were shown.
     pub(super) waiting: Vec<ApprovalEntry>,
-    /// From when on a word counts for the question that was shown last. None: it does, and the person was told so.
+    /// From when on a word counts for the questions that were shown. None: it does, and the person was told so.
     pub(super) counts_at: Option<Duration>,
     /// The question about a limit that the person has denied: the end of the run is the answer to it.
     pub(super) kept: Option<String>,
@@ -62,7 +62,7 @@ impl Turn<'_> {
         !self.beside.waiting.is_empty()
     }
 
-    /// The calls that wait for a word, the one that was shown last first.
+    /// The calls that wait for a word, in the order in which they were shown.
     pub fn waiting(&self) -> &[ApprovalEntry] {
         &self.beside.waiting
     }
@@ -286,7 +286,7 @@ impl Turn<'_> {
                 self.waits_behind(&waiting);
                 return Ok(Goes::On);
             }
-            Approve::Ask if code.is_some() => return Err(outcomes::paused(&waiting)),
+            Approve::Ask if code.is_some() => return Err(outcomes::paused(&self.followed.session, &waiting)),
             _ => return Ok(Goes::On),
         }
         if !waiting.is_empty() {

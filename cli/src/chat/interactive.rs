@@ -60,7 +60,7 @@ struct Talk<'a> {
     view: View,
     reader: Reader,
     queue: Queue,
-    /// Calls that wait for a word while no answer is under way, the one that was shown last first.
+    /// Calls that wait for a word while no answer is under way, in the order in which they were shown.
     waiting: Vec<ApprovalEntry>,
     /// The message that the gateway has and that waits there, behind another one or a question.
     behind: Option<String>,

@@ -4,14 +4,14 @@ use gsv_protocol::types::{ApprovalAnswerKind, ApprovalEntry};
 
 use super::decision::{Decision, is_code};
 use crate::clean::one_line;
-use crate::commands::approval_view::choices;
+use crate::commands::approval_view::{choices, times};
 
 /// After the sentence about such a line, at a prompt.
 pub const SEND_IT: &str = "To send the line as a message: `/queue add TEXT`.";
 /// Columns of a word of the line in the sentence about it.
 const WORD_COLUMNS: usize = 24;
 
-/// Whether this answer, which is given without a code, is taken by the question that was shown last.
+/// Whether this answer, which is given without a code, is taken by the question that was shown first.
 pub fn takes(asked: &[ApprovalEntry], answer: ApprovalAnswerKind) -> bool {
     let offered = || asked.iter().take(1).flat_map(choices);
     match answer {
@@ -30,7 +30,7 @@ pub fn short_answers(asked: &[ApprovalEntry]) -> &'static str {
 }
 
 /// Why a line that begins as an answer is none, and which answers there are. None: it is a message, or an answer. `asked`: the questions
-/// of this conversation, the one that was shown last first.
+/// of this conversation, in the order in which they were shown.
 pub fn problem(text: &str, asked: &[ApprovalEntry]) -> Option<String> {
     if Decision::read(text).is_some() {
         return None;
@@ -83,26 +83,12 @@ pub fn problem(text: &str, asked: &[ApprovalEntry]) -> Option<String> {
     Some(format!("Not sent. {what}{answers}"))
 }
 
-/// The times for which a question offers to allow such calls.
-fn times(entry: &ApprovalEntry) -> Vec<&'static str> {
-    let offered = choices(entry).iter();
-    offered
-        .filter_map(|choice| match choice.answer {
-            ApprovalAnswerKind::AllowSession => Some("session"),
-            ApprovalAnswerKind::Allow1h => Some("1h"),
-            ApprovalAnswerKind::Allow8h => Some("8h"),
-            ApprovalAnswerKind::Allow30d => Some("30d"),
-            _ => None,
-        })
-        .collect()
-}
-
 fn offers_rule(entry: &ApprovalEntry) -> bool {
     let mut offered = choices(entry).iter();
     offered.any(|choice| choice.answer == ApprovalAnswerKind::AllowAlways)
 }
 
-/// All answers to a question, in one line. Those without a code are for the question that was shown last.
+/// All answers to a question, in one line. Those without a code are for the question that was shown first.
 pub fn answers(entry: &ApprovalEntry, asked: &[ApprovalEntry]) -> String {
     let code = &entry.code;
     let times = times(entry);
@@ -116,8 +102,8 @@ pub fn answers(entry: &ApprovalEntry, asked: &[ApprovalEntry]) -> String {
     } else {
         String::new()
     };
-    let is_last = asked.first().is_some_and(|last| last.code == *code);
-    let short = is_last.then(|| format!("{}, ", short_answers(asked)));
+    let is_first = asked.first().is_some_and(|first| first.code == *code);
+    let short = is_first.then(|| format!("{}, ", short_answers(asked)));
     format!(
         "Answer {code} with {}`allow {code}`{times} or `deny {code} [WORD...]`{always}.",
         short.unwrap_or_default()

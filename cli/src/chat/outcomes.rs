@@ -7,7 +7,7 @@ use gsv_protocol::types::ApprovalEntry;
 use serde_json::json;
 
 use crate::clean::{one_line, visible};
-use crate::commands::approval_view::question;
+use crate::commands::approval_view::{Place, question};
 use crate::exit::{Exit, Failure};
 use crate::units::{duration, millis, now_ms};
 
@@ -85,12 +85,13 @@ pub fn timed_out(session: &str, timeout: Duration, accepted: bool) -> Failure {
 }
 
 /// The run waits for a word about one or several calls. The details have the questions, for programs and for the prompt.
-pub fn paused(waiting: &[ApprovalEntry]) -> Failure {
+pub fn paused(session: &str, waiting: &[ApprovalEntry]) -> Failure {
     let message = match waiting.len() {
         1 => "A question waits for your word; the run goes on after it.".to_owned(),
         count => format!("{count} questions wait for your word; the run goes on after it."),
     };
-    asks(waiting, message, "")
+    let then = format!(" The answer of the run is then in `gsv session preview {session}`.");
+    asks(waiting, message, &then)
 }
 
 /// The message waits behind a run that waits for a word.
@@ -120,15 +121,29 @@ pub fn waits_behind(entry: &ApprovalEntry) -> String {
     )
 }
 
-fn asks(waiting: &[ApprovalEntry], message: String, then: &str) -> Failure {
+/// Shows the questions and how to answer them. `then`: what to do after the answer.
+pub fn asks(waiting: &[ApprovalEntry], message: String, then: &str) -> Failure {
     let now = now_ms();
-    let code = waiting.first().map(|entry| visible(&entry.code)).unwrap_or_default();
-    let next = format!("Answer with `gsv approval allow {code}` or `gsv approval deny {code}`.{then}");
+    let next = format!("{}{then}", how_to_answer(waiting));
     Failure {
-        lines: waiting.iter().flat_map(|entry| question(entry, now)).collect(),
+        lines: waiting
+            .iter()
+            .flat_map(|entry| question(entry, now, Place::Shell))
+            .collect(),
         details: Some(Box::new(json!({ "approvals": waiting }))),
         ..Failure::new(Exit::Paused, message, next)
     }
+}
+
+/// The commands that answer the first question.
+pub fn how_to_answer(waiting: &[ApprovalEntry]) -> String {
+    let code = waiting.first().map(|entry| visible(&entry.code)).unwrap_or_default();
+    let others = if waiting.len() > 1 {
+        " Each question has its own code (`gsv approval list`)."
+    } else {
+        ""
+    };
+    format!("Answer with `gsv approval allow {code}` or `gsv approval deny {code}`.{others}")
 }
 
 pub fn lost(session: &str, patience: Duration) -> Failure {

@@ -20,6 +20,7 @@ use super::glance::glance;
 use super::status::Facts;
 use super::turn::{Effect, Ids, Input, LOST_PATIENCE, Steering, Turn};
 use super::view::View;
+use crate::commands::approval_view::in_order;
 use crate::exit::Outcome;
 
 /// A question that was announced is looked for so often, and after this pause.
@@ -133,7 +134,7 @@ impl<'a> Running<'a> {
         self.turn.asks()
     }
 
-    /// The calls that wait for a word, the one that was shown last first.
+    /// The calls that wait for a word, in the order in which they were shown.
     pub fn waiting(&self) -> &[ApprovalEntry] {
         self.turn.waiting()
     }
@@ -228,15 +229,18 @@ pub async fn waiting(link: &Link, session_key: Option<SessionKey>, code: Option<
             return Vec::new();
         };
         if code.is_none_or(|code| result.approvals.iter().any(|entry| entry.code == code)) {
-            return about_calls(result.approvals);
+            return in_order(about_calls(result.approvals));
         }
         sleep(LISTED_PAUSE).await;
     }
     Vec::new()
 }
 
+/// A question of this conversation may not be listed yet: it is tried again. A code without a conversation was typed here, so it is
+/// answered at once.
 pub async fn resolved(link: &Link, params: ApprovalResolveParams) -> Result<ApprovalResolveResult, LinkError> {
-    for _ in 0..LISTED_TRIES {
+    let tries = if params.session_key.is_some() { LISTED_TRIES } else { 0 };
+    for _ in 0..tries {
         match link.call::<ApprovalResolve>(params.clone()).await {
             Err(error) if error.reason() == errors::APPROVAL_NOT_FOUND.reason => sleep(LISTED_PAUSE).await,
             result => return result,

@@ -87,7 +87,7 @@ impl Reader {
         format!("{problem} Send it as a message? [y = yes]")
     }
 
-    /// Reads a line. `waiting`: the questions of this conversation, the one that was shown last first.
+    /// Reads a line. `waiting`: the questions of this conversation, in the order in which they were shown.
     pub fn read(&mut self, line: &str, waiting: &[ApprovalEntry]) -> Said {
         let text = message(line);
         let asked = self.unknown.take();

@@ -104,13 +104,13 @@ impl Talk<'_> {
         }
     }
 
-    /// These calls wait for a word. The first one is shown last.
+    /// These calls wait for a word. They are shown in this order.
     pub(super) fn asks(&mut self, waiting: Vec<ApprovalEntry>) {
         self.counts_at = (!waiting.is_empty()).then(|| Instant::now() + READING);
         self.waiting = waiting;
     }
 
-    /// Answers the question that was shown last, bound to what was shown.
+    /// Answers the question that was shown first, bound to what was shown.
     pub(super) async fn answer(&mut self, conversation: &Conversation, decision: ApprovalAnswerKind) {
         // The gateway may take its time; the next line can be typed meanwhile.
         let _ = self.prompt.ask();

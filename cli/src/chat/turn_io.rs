@@ -75,7 +75,7 @@ pub enum Input {
     Steered(MessageId, Result<ChatSendResult, LinkError>),
     /// The user wants to see what the model thinks, or no longer.
     Thoughts(bool),
-    /// The user's word about the call that was shown last.
+    /// The user's word about the call that was shown first.
     Decided(ApprovalAnswerKind),
     /// The user's word about the call with a code.
     DecidedAbout(Decision),
@@ -113,7 +113,7 @@ pub enum Draw {
     /// The answer of a command, which is not part of a run.
     Answer(String),
     Note(String),
-    /// Calls that wait for a word, the first one shown last.
+    /// Calls that wait for a word, in this order.
     Question(Vec<ApprovalEntry>),
     Usage(Option<Usage>, Duration),
 }

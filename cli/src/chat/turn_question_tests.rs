@@ -22,7 +22,30 @@ fn ap12_a_question_ends_the_turn_with_5_and_shows_the_call_and_the_code() {
         failure.lines.iter().any(|line| line.contains("rm -rf build")),
         "{failure:?}"
     );
-    assert!(failure.next.contains("gsv approval allow K7Q2A"), "{failure:?}");
+    assert_eq!(
+        failure.next,
+        format!(
+            "Answer with `gsv approval allow K7Q2A` or `gsv approval deny K7Q2A`. The answer of the run is then in `gsv session preview {SESSION}`."
+        )
+    );
+}
+
+#[test]
+fn ap12_of_several_questions_each_has_its_own_code() {
+    let mut followed = followed();
+    let mut turn = start(&mut followed, None);
+    turn.handle(accepted(1), seconds(1));
+    let both = vec![waiting("K7Q2A"), waiting("ACDEF")];
+    let effects = turn.handle(Input::Looked(Some("ACDEF".to_owned()), both), seconds(1));
+    let Some(Effect::End(Err(failure))) = effects.last() else {
+        panic!("{effects:?}")
+    };
+    assert!(
+        failure
+            .next
+            .contains("Answer with `gsv approval allow K7Q2A` or `gsv approval deny K7Q2A`. Each question has its own code (`gsv approval list`)."),
+        "{failure:?}"
+    );
 }
 
 #[test]

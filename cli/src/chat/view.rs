@@ -18,7 +18,7 @@ use super::output_lines::collapsed;
 use super::thoughts::Thoughts;
 use super::turn::Draw;
 use crate::clean::{Cleaner, clean, one_line, visible};
-use crate::commands::approval_view::question;
+use crate::commands::approval_view::{Place, question};
 use crate::embedded::layout::Layout;
 use crate::exit::{Exit, Outcome};
 use crate::markdown::{self, Look};
@@ -317,7 +317,7 @@ impl Kind {
 /// The questions that wait, and how the first one is answered at the prompt.
 pub fn asked(waiting: &[ApprovalEntry]) -> Vec<String> {
     let now = units::now_ms();
-    let questions = waiting.iter().rev().flat_map(|entry| question(entry, now));
+    let questions = waiting.iter().flat_map(|entry| question(entry, now, Place::Prompt));
     questions.chain(how_to_answer(waiting)).collect()
 }
 fn how_to_answer(waiting: &[ApprovalEntry]) -> Option<String> {
@@ -331,7 +331,14 @@ fn how_to_answer(waiting: &[ApprovalEntry]) -> Option<String> {
         } else {
             ""
         };
-        format!("{code}: y allows this call once{longer}, n denies it; the run waits meanwhile")
+        let others = if waiting.len() > 1 {
+            "; the others are answered by their codes"
+        } else {
+            ""
+        };
+        format!(
+            "{code}: y allows this call once{longer}, n denies it, `deny {code} WORDS` denies it and tells the agent why; the run waits meanwhile{others}"
+        )
     })
 }
 /// Shown when a word at the prompt counts.
@@ -493,6 +500,28 @@ mod tests {
         ended.outcome = Some(ToolOutcome::Error);
         ended.preview = Some("no\n\u{1b}]0;x\u{7}such file".to_owned());
         assert_eq!(tool_line(quiet(), &ended), "● laptop__Bash failed 12 ms: no such file");
+    }
+
+    #[test]
+    fn ap12_at_the_prompt_the_first_question_is_shown_first_and_names_what_can_be_typed() {
+        let mut two = crate::chat::misread::tests::asked(&["allow_1h", "allow_8h"]);
+        two.extend(crate::chat::misread::tests::asked(&[]).into_iter().map(|mut entry| {
+            entry.code = "M3N4P".into();
+            entry
+        }));
+        let lines = asked(&two);
+        assert!(lines[0].starts_with("K7Q2A  "), "{lines:?}");
+        assert!(
+            lines.contains(&"  > `allow K7Q2A for 1h` (or 8h) allows t".to_owned()),
+            "{lines:?}"
+        );
+        assert!(!lines.iter().any(|line| line.contains("gsv approval")), "{lines:?}");
+        assert_eq!(
+            lines.last().map(String::as_str),
+            Some(
+                "K7Q2A: y allows this call once, n denies it, `deny K7Q2A WORDS` denies it and tells the agent why; the run waits meanwhile; the others are answered by their codes"
+            )
+        );
     }
 
     #[test]

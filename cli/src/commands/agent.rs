@@ -11,6 +11,7 @@ use gsv_protocol::types::{
 };
 
 use super::context::Context;
+use super::model::{Server, server_of};
 use super::{agent_definition, agent_edit, agent_import};
 use crate::args::{AgentCommand, AgentDelete, AgentNew};
 use crate::ask::confirm;
@@ -78,11 +79,20 @@ fn row(agent: &AgentEntry, now: u64) -> [String; 7] {
 }
 
 async fn new(context: &Context, args: AgentNew) -> Outcome {
+    let system_prompt = args.prompt.as_deref().map(text_or_file).transpose()?;
+    let client = context.connect().await?;
+    if let Some(model) = &args.model {
+        // Best effort: a token that makes agents may not read the settings.
+        let server = server_of(&client, &model.provider).await.ok();
+        if let Some(warning) = server.and_then(Server::warning) {
+            context.out.warn(&format!("{warning}."));
+        }
+    }
     let params = AgentsCreateParams {
         agent_id: args.id.clone(),
         description: args.description,
         model: args.model,
-        system_prompt: args.prompt.as_deref().map(text_or_file).transpose()?,
+        system_prompt,
         default: args.default.then_some(true),
         bootstrap: None,
     };
@@ -90,7 +100,10 @@ async fn new(context: &Context, args: AgentNew) -> Outcome {
     let words = format!(
         "agent {id} is created. Talk to it: `gsv chat --agent {id}`. Its files: `gsv workspace ls --agent {id}`."
     );
-    context.change::<AgentsCreate>(params, |_| words).await
+    let created = client.call::<AgentsCreate>(params).await?;
+    client.close().await;
+    context.out.done(&created, &words);
+    Ok(())
 }
 
 async fn delete(context: &Context, args: AgentDelete) -> Outcome {

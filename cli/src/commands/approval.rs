@@ -9,7 +9,7 @@ use gsv_protocol::types::{
 };
 
 use super::actors::Actors;
-use super::approval_view::{choices, granted, held, not_offered, question, told};
+use super::approval_view::{Place, choices, granted, held, in_order, not_offered, question, told};
 use super::context::Context;
 use crate::args::{Allow, ApprovalCommand, Hold, Question};
 use crate::ask;
@@ -24,25 +24,27 @@ pub async fn run(context: &Context, command: ApprovalCommand) -> Outcome {
     match command {
         ApprovalCommand::List { session } => {
             let params = ApprovalListParams { session_key: session };
-            let shown = context.show::<ApprovalList>(params, |result| {
+            let mut result = context.ask::<ApprovalList>(params).await?;
+            result.approvals = in_order(result.approvals);
+            out.show(result, |result| {
                 if result.approvals.is_empty() {
                     out.aside("No question waits for your word.");
                     return;
                 }
                 for entry in &result.approvals {
-                    for line in question(entry, now_ms()) {
+                    for line in question(entry, now_ms(), Place::Shell) {
                         out.line(&line);
                     }
                     out.line("");
                 }
                 out.aside("Answer with `gsv approval allow CODE` or `gsv approval deny CODE [WORD...]`.");
             });
-            shown.await
+            Ok(())
         }
         ApprovalCommand::Show(asked) => {
             let entry = find(context, &asked).await?;
             out.show(entry, |entry| {
-                for line in question(&entry, now_ms()) {
+                for line in question(&entry, now_ms(), Place::Shell) {
                     out.line(&line);
                 }
             });
@@ -128,6 +130,9 @@ async fn allow(context: &Context, args: Allow) -> Outcome {
     };
     if always && !yes {
         let what = format!("This saves {}.", visible(&choice.text));
+        if !ask::is_possible(context.out) {
+            context.out.note(&what);
+        }
         ask::confirm(context.out, &what, "save the rule", "Nothing was allowed.")?;
     } else {
         held(&entry, decision).inspect(|text| context.out.aside(text));

@@ -27,7 +27,7 @@ fn entry() -> ApprovalEntry {
 #[test]
 fn s13_a_question_shows_all_of_the_call_and_no_hidden_character() {
     assert_eq!(
-        question(&entry(), 0).join("\n"),
+        question(&entry(), 0, Place::Shell).join("\n"),
         "K7Q2A  lap__Bash on lap, for agent:main:main (30 min left)\n  It runs a program. (rule:no-rm)\n  | rm -rf build\n  | ls[U+202E]"
     );
     let long = ApprovalEntry {
@@ -35,7 +35,7 @@ fn s13_a_question_shows_all_of_the_call_and_no_hidden_character() {
         text_sha256: Some("ab".to_owned()),
         ..entry()
     };
-    let last = question(&long, 0).pop().unwrap();
+    let last = question(&long, 0, Place::Shell).pop().unwrap();
     assert!(
         last.contains("more are not shown; the whole has the sha256 ab, and `gsv session show "),
         "{last}"
@@ -54,7 +54,7 @@ fn sp10_a_question_about_a_limit_names_no_tool() {
         ..entry()
     };
     assert_eq!(
-        question(&entry, 0),
+        question(&entry, 0, Place::Shell),
         [
             "K7Q2A  a paused run, for agent:main:main (30 min left)",
             "  The run used up its cost budget ($1.02 of $1.00). (limits.runCostUsd)",
@@ -66,7 +66,7 @@ fn sp10_a_question_about_a_limit_names_no_tool() {
 
 #[test]
 fn gr1_a_question_names_the_answers_that_allow_more_and_exactly_what_they_allow() {
-    assert_eq!(longer(&entry()), Vec::<String>::new());
+    assert_eq!(longer(&entry(), Place::Shell), Vec::<String>::new());
     let choice = |answer, text: &str| ApprovalChoice {
         answer,
         text: text.to_owned(),
@@ -83,9 +83,33 @@ fn gr1_a_question_names_the_answers_that_allow_more_and_exactly_what_they_allow(
         "  > `gsv approval allow K7Q2A --for session` (or 8h) allows `git push` on lap[U+202E]",
         "  > `gsv approval allow K7Q2A --always` saves the rule {}",
     ];
-    assert_eq!(longer(&offered), lines);
-    assert!(question(&offered, 0).ends_with(&lines.map(ToOwned::to_owned)));
+    assert_eq!(longer(&offered, Place::Shell), lines);
+    assert!(question(&offered, 0, Place::Shell).ends_with(&lines.map(ToOwned::to_owned)));
+    // At a prompt the answers are what can be typed there.
+    assert_eq!(
+        longer(&offered, Place::Prompt),
+        [
+            "  > `allow K7Q2A for session` (or 8h) allows `git push` on lap[U+202E]",
+            "  > in a terminal, `gsv approval allow K7Q2A --always` saves the rule {}",
+        ]
+    );
     assert!(not_offered(&entry()).message.contains("once only"));
+    assert_eq!(
+        not_offered(&entry()).next,
+        "Allow it once with `gsv approval allow K7Q2A`."
+    );
+    let timed = ApprovalEntry {
+        choices: Some(vec![
+            choice(ApprovalAnswerKind::AllowSession, "x"),
+            choice(ApprovalAnswerKind::Allow1h, "x"),
+            choice(ApprovalAnswerKind::Allow8h, "x"),
+        ]),
+        ..entry()
+    };
+    assert_eq!(
+        not_offered(&timed).next,
+        "Allow it for longer with `gsv approval allow K7Q2A --for 1h` (or session, 8h), or once with `gsv approval allow K7Q2A`."
+    );
     let told = told(
         "K7Q2A",
         ApprovalAnswerKind::Allow8h,
@@ -112,7 +136,7 @@ fn ev7_a_question_about_an_event_names_it_and_its_answers_say_what_becomes_of_it
         event: Some("0".repeat(32)),
         ..entry()
     };
-    assert!(question(&event, 0)[0].starts_with(&format!("K7Q2A  the event {}, for", "0".repeat(32))));
+    assert!(question(&event, 0, Place::Shell)[0].starts_with(&format!("K7Q2A  the event {}, for", "0".repeat(32))));
     let about = |outcome| ApprovalResolveResult {
         event: Some(true),
         ..result(outcome)
@@ -194,4 +218,26 @@ fn sp10_an_answer_about_a_limit_has_its_own_words() {
         "K7Q2A is about a limit: the answer counts for this run only."
     );
     assert!(longer.next.contains("raise `limits.stepsPerRun`"), "{longer:?}");
+}
+
+#[test]
+fn ap12_questions_are_in_the_order_of_their_calls() {
+    let asked = |code: &str, call: &str, at: u64| ApprovalEntry {
+        code: code.to_owned(),
+        call_id: CallId(call.to_owned()),
+        created_at: at,
+        ..entry()
+    };
+    let event = ApprovalEntry {
+        event: Some("e".to_owned()),
+        ..asked("EEEEE", "a", 0)
+    };
+    let shown = in_order(vec![
+        event,
+        asked("AAAAA", "ref/r1/1/10", 5),
+        asked("CCCCC", "ref/r1/1/2", 5),
+        asked("DDDDD", "ref/r1/0/7", 4),
+    ]);
+    let codes: Vec<_> = shown.iter().map(|entry| entry.code.as_str()).collect();
+    assert_eq!(codes, ["DDDDD", "CCCCC", "AAAAA", "EEEEE"]);
 }

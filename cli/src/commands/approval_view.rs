@@ -13,8 +13,27 @@ use crate::units::{ago, bytes, duration};
 /// Columns of a call in a line about its answer.
 const ASKED_COLUMNS: usize = 72;
 
+/// Where the answer is typed: a prompt takes `allow CODE`, a shell the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Prompt,
+    Shell,
+}
+
+/// The order of the calls: by the time of the question, then by the parts of the call's id. Questions about events stay last.
+pub fn in_order(mut questions: Vec<ApprovalEntry>) -> Vec<ApprovalEntry> {
+    questions.sort_by_cached_key(|entry| {
+        let parts = entry.call_id.as_str().split('/');
+        // Numbers count as numbers, so that call 10 comes after call 9.
+        let parts: Vec<_> = parts.map(|part| (part.parse::<u64>().ok(), part.to_owned())).collect();
+        let session = entry.session_key.as_str().to_owned();
+        (entry.event.is_some(), entry.created_at, session, parts)
+    });
+    questions
+}
+
 /// Everything that a call will do, and why it needs a word.
-pub fn question(entry: &ApprovalEntry, now: u64) -> Vec<String> {
+pub fn question(entry: &ApprovalEntry, now: u64, place: Place) -> Vec<String> {
     let left = entry.expires_at.saturating_sub(now);
     let machine = entry
         .node_id
@@ -49,7 +68,7 @@ pub fn question(entry: &ApprovalEntry, now: u64) -> Vec<String> {
     if entry.limit.is_some() {
         lines.push(LIMIT_ANSWERS.to_owned());
     }
-    lines.extend(longer(entry));
+    lines.extend(longer(entry, place));
     lines
 }
 
@@ -66,36 +85,56 @@ pub fn choices(entry: &ApprovalEntry) -> &[ApprovalChoice] {
     entry.choices.as_deref().unwrap_or_default()
 }
 
-/// How to allow more than the call that waits: the answers that the question takes, and exactly what they allow.
-pub fn longer(entry: &ApprovalEntry) -> Vec<String> {
-    let code = visible(&entry.code);
-    let (mut names, mut scope, mut rule) = (Vec::new(), None, None);
-    for ApprovalChoice { answer, text } in choices(entry) {
-        let name = match answer {
-            ApprovalAnswerKind::AllowSession => "session",
-            ApprovalAnswerKind::Allow1h => "1h",
-            ApprovalAnswerKind::Allow8h => "8h",
-            ApprovalAnswerKind::Allow30d => "30d",
-            ApprovalAnswerKind::AllowAlways => {
-                rule = Some(format!(
-                    "  > `gsv approval allow {code} --always` saves {}",
-                    visible(text)
-                ));
-                continue;
-            }
-            ApprovalAnswerKind::Allow | ApprovalAnswerKind::Deny => continue,
-        };
-        names.push(name);
-        scope.get_or_insert_with(|| visible(text));
+/// The times for which a question offers to allow such calls.
+pub fn times(entry: &ApprovalEntry) -> Vec<&'static str> {
+    let offered = choices(entry).iter();
+    offered.filter_map(|choice| time_name(choice.answer)).collect()
+}
+
+const fn time_name(answer: ApprovalAnswerKind) -> Option<&'static str> {
+    match answer {
+        ApprovalAnswerKind::AllowSession => Some("session"),
+        ApprovalAnswerKind::Allow1h => Some("1h"),
+        ApprovalAnswerKind::Allow8h => Some("8h"),
+        ApprovalAnswerKind::Allow30d => Some("30d"),
+        ApprovalAnswerKind::AllowAlways | ApprovalAnswerKind::Allow | ApprovalAnswerKind::Deny => None,
     }
-    let timed = scope.map(|scope| {
-        let first = names.remove(names.iter().position(|name| *name == "1h").unwrap_or(0));
-        let others = if names.is_empty() {
-            String::new()
-        } else {
-            format!(" (or {})", names.join(", "))
-        };
-        format!("  > `gsv approval allow {code} --for {first}`{others} allows {scope}")
+}
+
+/// The answer for a time, with the other times that the question offers.
+fn for_a_time(entry: &ApprovalEntry, place: Place) -> Option<String> {
+    let code = visible(&entry.code);
+    let mut names = times(entry);
+    if names.is_empty() {
+        return None;
+    }
+    let first = names.remove(names.iter().position(|name| *name == "1h").unwrap_or(0));
+    let others = if names.is_empty() {
+        String::new()
+    } else {
+        format!(" (or {})", names.join(", "))
+    };
+    Some(match place {
+        Place::Prompt => format!("`allow {code} for {first}`{others}"),
+        Place::Shell => format!("`gsv approval allow {code} --for {first}`{others}"),
+    })
+}
+
+/// How to allow more than the call that waits: the answers that the question takes, and exactly what they allow.
+pub fn longer(entry: &ApprovalEntry, place: Place) -> Vec<String> {
+    let code = visible(&entry.code);
+    let mut choices = choices(entry).iter();
+    let scope = choices.clone().find(|choice| time_name(choice.answer).is_some());
+    let timed = for_a_time(entry, place)
+        .zip(scope)
+        .map(|(answer, scope)| format!("  > {answer} allows {}", visible(&scope.text)));
+    let rule = choices.find(|choice| choice.answer == ApprovalAnswerKind::AllowAlways);
+    let rule = rule.map(|rule| {
+        let at = if place == Place::Prompt { "in a terminal, " } else { "" };
+        format!(
+            "  > {at}`gsv approval allow {code} --always` saves {}",
+            visible(&rule.text)
+        )
     });
     timed.into_iter().chain(rule).collect()
 }
@@ -138,14 +177,21 @@ pub fn not_offered(entry: &ApprovalEntry) -> Failure {
             ),
         );
     }
-    let offered = longer(entry);
-    let (message, others) = if offered.is_empty() {
-        (format!("{code}: this call can be allowed once only."), String::new())
-    } else {
-        let others = format!(" `gsv approval show {code}` lists its answers.");
-        (format!("{code}: the question does not offer this answer."), others)
-    };
-    Failure::usage(message, format!("Allow it once: `gsv approval allow {code}`.{others}"))
+    let always = choices(entry)
+        .iter()
+        .any(|choice| choice.answer == ApprovalAnswerKind::AllowAlways)
+        .then(|| format!("for good with `gsv approval allow {code} --always`"));
+    let timed = for_a_time(entry, Place::Shell).map(|answer| format!("for longer with {answer}"));
+    let others: Vec<String> = timed.into_iter().chain(always).collect();
+    let once = format!("once with `gsv approval allow {code}`");
+    if others.is_empty() {
+        let message = format!("{code}: this call can be allowed once only.");
+        return Failure::usage(message, format!("Allow it {once}."));
+    }
+    Failure::usage(
+        format!("{code}: the question does not offer this answer."),
+        format!("Allow it {}, or {once}.", others.join(", ")),
+    )
 }
 
 /// How long an answer holds, in words.

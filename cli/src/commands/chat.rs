@@ -12,6 +12,7 @@ use rustix::fs::{FileType, fstat};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::approval;
+use super::approval_view::in_order;
 use super::context::Context;
 use super::last_sessions::last_own;
 use crate::args::{ApproveCalls, Chat};
@@ -98,8 +99,9 @@ async fn not_an_answer(context: &Context, session: &SessionKey, words: &str) -> 
     let Ok(listed) = context.ask::<ApprovalList>(params).await else {
         return Ok(());
     };
-    match Reader::default().read(words, &listed.approvals) {
-        Said::Answer(_) | Said::NoAnswer(_) => Err(outcomes::not_sent(&one_line(words, 60), &listed.approvals)),
+    let waiting = in_order(listed.approvals);
+    match Reader::default().read(words, &waiting) {
+        Said::Answer(_) | Said::NoAnswer(_) => Err(outcomes::not_sent(&one_line(words, 60), &waiting)),
         _ => Ok(()),
     }
 }

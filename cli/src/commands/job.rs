@@ -3,18 +3,20 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use gsv_protocol::methods::{JobCancel, JobGet, JobList as List, JobSubmit as Submit, RunWhy};
+use gsv_protocol::methods::{ApprovalList, JobCancel, JobGet, JobList as List, JobSubmit as Submit, RunWhy};
 use gsv_protocol::types::{
-    AgentJob, JobCancelParams, JobGetParams, JobListParams, JobListResult, JobStatus, JobSubmitParams, RunId,
-    RunRequest, RunWhyParams,
+    AgentJob, ApprovalEntry, ApprovalListParams, JobCancelParams, JobGetParams, JobListParams, JobListResult,
+    JobStatus, JobSubmitParams, RunId, RunRequest, RunWhyParams,
 };
 use serde_json::Value;
 use tokio::time::sleep;
 
+use super::approval_view::{Place, in_order, question};
 use super::context::Context;
 use super::job_view::{call_line, details, standing, table};
 use crate::args::{JobCommand, JobSubmit};
 use crate::ask;
+use crate::chat::outcomes::{asks, how_to_answer};
 use crate::clean::one_line;
 use crate::client::Client;
 use crate::exit::{Exit, Failure, OrFail, Outcome};
@@ -25,6 +27,9 @@ const PAGE: u8 = 200;
 /// The index counts keys, not matches: a rare status may need many pages.
 const MAX_PAGES: u8 = 50;
 const LOOK: Duration = Duration::from_millis(500);
+/// A job waits before the gateway lists its question: it is looked for so often, and after this pause.
+const LISTED_TRIES: u32 = 8;
+const LISTED_PAUSE: Duration = Duration::from_millis(250);
 /// Calls of a job that goes on are looked at less often than its status.
 const LOOKS_PER_STORY: u32 = 2;
 
@@ -63,15 +68,16 @@ pub async fn run(context: &Context, command: JobCommand) -> Outcome {
             Ok(())
         }
         JobCommand::Show { id } => {
-            let params = JobGetParams { job_id: id };
-            let shown = context.show::<JobGet>(params, |job| {
-                out.fields(details(&job, now_ms()));
-                if let Some(report) = &job.report {
-                    out.line("");
-                    out.content(&format!("{}\n", report.summary.trim_end()));
-                }
-            });
-            shown.await
+            let client = context.connect().await?;
+            let job = client.call::<JobGet>(JobGetParams { job_id: id }).await?;
+            let waiting = if out.json {
+                Vec::new()
+            } else {
+                questions(&client, &job, LISTED_TRIES).await
+            };
+            client.close().await;
+            out.show(job, |job| show(context, &job, &waiting));
+            Ok(())
         }
         JobCommand::Cancel { id } => {
             let params = JobCancelParams { job_id: id };
@@ -87,6 +93,47 @@ pub async fn run(context: &Context, command: JobCommand) -> Outcome {
             watch(context, &client, id).await
         }
     }
+}
+
+fn show(context: &Context, job: &AgentJob, waiting: &[ApprovalEntry]) {
+    let out = context.out;
+    out.fields(details(job, now_ms()));
+    if waiting.is_empty() {
+        if let Some(report) = &job.report {
+            out.line("");
+            out.content(&format!("{}\n", report.summary.trim_end()));
+        }
+        return;
+    }
+    out.line("");
+    for entry in waiting {
+        for line in question(entry, now_ms(), Place::Shell) {
+            out.line(&line);
+        }
+    }
+    out.aside(&how_to_answer(waiting));
+}
+
+/// What a job waits for. Best effort: a token that only reads may not ask, and then the sentence of the report is shown.
+async fn questions(client: &Client, job: &AgentJob, tries: u32) -> Vec<ApprovalEntry> {
+    let (Some(session_key), JobStatus::AwaitingApproval) = (&job.session_key, job.status) else {
+        return Vec::new();
+    };
+    for _ in 0..tries {
+        let params = ApprovalListParams {
+            session_key: Some(session_key.clone()),
+        };
+        let Ok(result) = client.call::<ApprovalList>(params).await else {
+            return Vec::new();
+        };
+        let of_job = |entry: &ApprovalEntry| entry.event.is_none();
+        let found: Vec<_> = result.approvals.into_iter().filter(of_job).collect();
+        if !found.is_empty() {
+            return in_order(found);
+        }
+        sleep(LISTED_PAUSE).await;
+    }
+    Vec::new()
 }
 
 async fn submit(context: &Context, args: JobSubmit) -> Outcome {
@@ -184,6 +231,7 @@ async fn watch(context: &Context, client: &Client, id: String) -> Outcome {
     let out = context.out;
     let mut seen = None;
     let mut told = HashSet::new();
+    let mut asked = HashSet::new();
     for look in 0_u32.. {
         let job = client.call::<JobGet>(JobGetParams { job_id: id.clone() }).await?;
         let is_new = seen != Some(job.status);
@@ -192,23 +240,45 @@ async fn watch(context: &Context, client: &Client, id: String) -> Outcome {
             tell_calls(context, client, &job, &mut told).await;
         }
         if has_ended {
-            return end(context, &job);
+            return end(context, &job, &[]);
         }
         if is_new && !out.json {
             out.aside(standing(job.status));
-            if job.status == JobStatus::AwaitingApproval
-                && let Some(report) = &job.report
-            {
-                out.note(&one_line(&report.summary, 1_000));
-            }
         }
-        if job.status == JobStatus::AwaitingApproval && !ask::is_possible(out) {
-            return end(context, &job);
+        let looks = is_new || look.is_multiple_of(LOOKS_PER_STORY);
+        if job.status == JobStatus::AwaitingApproval && looks {
+            // Without one that is new, the job is about to go on.
+            let tries = if asked.is_empty() { LISTED_TRIES } else { 1 };
+            let waiting = questions(client, &job, tries).await;
+            if !ask::is_possible(out) {
+                return end(context, &job, &waiting);
+            }
+            tell_questions(context, &job, waiting, &mut asked);
         }
         seen = Some(job.status);
         sleep(LOOK).await;
     }
     Ok(())
+}
+
+/// Questions that were not shown before. The job goes on after the answer, so the command waits for it.
+fn tell_questions(context: &Context, job: &AgentJob, mut waiting: Vec<ApprovalEntry>, asked: &mut HashSet<String>) {
+    let out = context.out;
+    if waiting.is_empty() && asked.is_empty() {
+        if let Some(report) = &job.report {
+            asked.insert(String::new());
+            out.note(&one_line(&report.summary, 1_000));
+        }
+        return;
+    }
+    waiting.retain(|entry| asked.insert(entry.code.clone()));
+    if waiting.is_empty() {
+        return;
+    }
+    for line in waiting.iter().flat_map(|entry| question(entry, now_ms(), Place::Shell)) {
+        out.note(&line);
+    }
+    out.note(&how_to_answer(&waiting));
 }
 
 /// Calls that were not told of before. Best effort: a conversation that was deleted has none.
@@ -235,7 +305,7 @@ async fn tell_calls(context: &Context, client: &Client, job: &AgentJob, told: &m
 }
 
 /// The report to stdout, and the exit status of how the job ended.
-fn end(context: &Context, job: &AgentJob) -> Outcome {
+fn end(context: &Context, job: &AgentJob, waiting: &[ApprovalEntry]) -> Outcome {
     let out = context.out;
     if out.json {
         out.json_document(job);
@@ -255,6 +325,11 @@ fn end(context: &Context, job: &AgentJob) -> Outcome {
             Ok(())
         }
         JobStatus::Cancelled => failure(Exit::Interrupted, "The job was cancelled.".to_owned(), why),
+        JobStatus::AwaitingApproval if !waiting.is_empty() => Err(asks(
+            waiting,
+            "The job waits for your word; it goes on after it.".to_owned(),
+            &format!(" Then watch it again: `gsv job watch {}`.", one_line(&job.job_id, 64)),
+        )),
         JobStatus::AwaitingApproval => failure(
             Exit::Paused,
             summary.map_or_else(

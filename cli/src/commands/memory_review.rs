@@ -1,6 +1,7 @@
 //! `gsv memory review`: what the agent learnt in conversations that others have written into waits here for you. Texts come from the gateway
 //! with hidden characters as escapes; they are cleaned here once more, because a terminal must not depend on that.
 
+use gsv_protocol::errors;
 use gsv_protocol::methods::{MemoryDrop, MemoryPromote, MemoryQuarantine};
 use gsv_protocol::types::{
     AgentId, MemoryDropParams, MemoryPromoteParams, MemoryQuarantineParams, MemoryQuarantineResult, QuarantinedMemory,
@@ -10,7 +11,7 @@ use super::context::Context;
 use crate::args::MemoryReview;
 use crate::ask;
 use crate::clean::visible;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::units::{ago, bytes, now_ms};
 
 pub async fn run(context: &Context, MemoryReview { promote, drop, of }: MemoryReview) -> Outcome {
@@ -53,7 +54,11 @@ async fn review(context: &Context, agent_id: Option<AgentId>) -> Outcome {
                 // Bound to the file whose change was shown.
                 keep(context, id, agent_id.clone(), Some(memory.etag.clone())).await?;
             }
-            "d" | "drop" => remove(context, id, agent_id.clone()).await?,
+            "d" | "drop" => match remove(context, id, agent_id.clone()).await {
+                // Another client was faster; the others still wait.
+                Err(failure) if failure.is(&errors::MEMORY_NOT_FOUND) => out.note(&failure.message),
+                removed => removed?,
+            },
             "q" | "quit" => return Ok(()),
             _ => {}
         }
@@ -92,15 +97,13 @@ async fn keep(context: &Context, id: String, agent_id: Option<AgentId>, if_match
 
 async fn remove(context: &Context, id: String, agent_id: Option<AgentId>) -> Outcome {
     let name = visible(&id);
-    context
-        .change::<MemoryDrop>(MemoryDropParams { id, agent_id }, |gone| {
-            if gone.dropped {
-                format!("{name} is removed")
-            } else {
-                format!("{name} was gone already")
-            }
-        })
-        .await
+    let gone = context.ask::<MemoryDrop>(MemoryDropParams { id, agent_id }).await?;
+    if !gone.dropped {
+        let message = format!("No memory {name} waits for you: it was kept or removed before, or never existed.");
+        return Err(Failure::from_reason(errors::MEMORY_NOT_FOUND.reason, &message, false));
+    }
+    context.out.done(&gone, &format!("{name} is removed"));
+    Ok(())
 }
 
 fn shown(memory: &QuarantinedMemory, now: u64) -> Vec<String> {

@@ -52,6 +52,10 @@ pub async fn run(context: &Context, command: ModelCommand) -> Outcome {
             let model = if untested {
                 model
             } else {
+                // Before the test: its failure would not name the reason.
+                if let Some(warning) = server_of(&client, &model.provider).await?.warning() {
+                    out.warn(&format!("{warning}, then run this command again."));
+                }
                 test(&client, model, None).await?.model
             };
             let server = choose(&client, &model).await?;
@@ -132,12 +136,23 @@ async fn section(client: &Client, path: &str) -> Outcome<Value> {
 
 /// What `model.baseUrl` means for a provider.
 pub enum Server {
-    /// Nothing: it is not set, or it is another provider's.
+    /// Nothing: it is not set, or the provider has an address of its own.
     None,
     /// It is this provider's, which may need no key.
     Own,
-    /// It was set before a provider was chosen, and no call goes there. The warning says how one would.
+    /// It was set before a provider was chosen, and no call goes there. The warning ends with the command that changes this.
     Unused(String),
+    /// It is the server of another provider, and no call for this one goes there. The warning ends in the same way.
+    OfAnother(String),
+}
+impl Server {
+    /// What to say before a call.
+    pub fn warning(self) -> Option<String> {
+        match self {
+            Self::Unused(warning) | Self::OfAnother(warning) => Some(warning),
+            Self::None | Self::Own => None,
+        }
+    }
 }
 pub async fn server_of(client: &Client, provider: &str) -> Outcome<Server> {
     let setting = section(client, "model").await?;
@@ -145,10 +160,9 @@ pub async fn server_of(client: &Client, provider: &str) -> Outcome<Server> {
     let Some(address) = text("baseUrl") else {
         return Ok(Server::None);
     };
-    match text("provider").unwrap_or(DEMO) {
-        before if before == provider => return Ok(Server::Own),
-        DEMO => {}
-        _ => return Ok(Server::None),
+    let before = text("provider").unwrap_or(DEMO);
+    if before == provider {
+        return Ok(Server::Own);
     }
     let servers = section(client, "providers").await?;
     if servers.get(provider).is_some_and(|own| own.get("baseUrl").is_some()) {
@@ -156,9 +170,17 @@ pub async fn server_of(client: &Client, provider: &str) -> Outcome<Server> {
     }
     let provider = one_line(provider, 100);
     let server = server_setting(&one_line(address, ADDRESS_CHARS), text("wire"));
-    Ok(Server::Unused(format!(
-        "`model.baseUrl` was set before {provider} was chosen and is not used for it. To use it: `gsv config set providers.{provider} {server}`, then run this command again."
-    )))
+    let set = format!("`gsv config set providers.{provider} {server}`");
+    Ok(if before == DEMO {
+        Server::Unused(format!(
+            "`model.baseUrl` was set before {provider} was chosen and is not used for it. To use it: {set}"
+        ))
+    } else {
+        let before = one_line(before, 100);
+        Server::OfAnother(format!(
+            "`model.baseUrl` is the server of {before} and is not used for {provider}. If it is the server of {provider} too: {set}"
+        ))
+    })
 }
 /// As many as the contract takes: a part of an address is none.
 const ADDRESS_CHARS: usize = 2048;

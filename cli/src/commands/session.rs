@@ -12,6 +12,7 @@ use gsv_protocol::types::{
 };
 use serde_json::json;
 
+use super::approval_view::in_order;
 use super::context::Context;
 use super::session_view::{described, list, preview, stats, with_questions};
 use super::{session_export, transcript};
@@ -36,7 +37,7 @@ pub async fn run(context: &Context, command: SessionCommand) -> Outcome {
             // A token that only reads may not ask, and an older gateway has no questions.
             let everywhere = ApprovalListParams { session_key: None };
             let waiting = client.call::<ApprovalList>(everywhere).await;
-            let waiting = waiting.map(|result| result.approvals).unwrap_or_default();
+            let waiting = waiting.map(|result| in_order(result.approvals)).unwrap_or_default();
             client.close().await;
             if out.json {
                 out.json_document(&with_questions(&result, &waiting));
@@ -46,17 +47,17 @@ pub async fn run(context: &Context, command: SessionCommand) -> Outcome {
             Ok(())
         }
         SessionCommand::Get(session) => {
-            let session_key = Context::session(session.key)?;
+            let session_key = Context::session(session.named())?;
             let get = context.show::<SessionGet>(SessionGetParams { session_key }, |result| described(out, result));
             get.await
         }
         SessionCommand::Stats(session) => {
-            let session_key = Context::session(session.key)?;
+            let session_key = Context::session(session.named())?;
             let stats = context.show::<SessionStats>(SessionStatsParams { session_key }, |result| stats(out, result));
             stats.await
         }
         SessionCommand::Reset(session) => {
-            let session_key = Context::session(session.key)?;
+            let session_key = Context::session(session.named())?;
             let reset = context.change::<SessionReset>(SessionResetParams { session_key }, |result| {
                 let archived = archived(result.archived_messages, result.archived_to.as_deref());
                 format!("{archived}; a new conversation begins")
@@ -65,7 +66,7 @@ pub async fn run(context: &Context, command: SessionCommand) -> Outcome {
         }
         SessionCommand::Compact { session, keep } => {
             let params = SessionCompactParams {
-                session_key: Context::session(session.key)?,
+                session_key: Context::session(session.named())?,
                 keep_messages: keep,
             };
             let compacted = context.change::<SessionCompact>(params, |result| {
@@ -75,7 +76,7 @@ pub async fn run(context: &Context, command: SessionCommand) -> Outcome {
             compacted.await
         }
         SessionCommand::Delete(args) => delete(context, args).await,
-        SessionCommand::History(session) => history(context, Context::session(session.key)?).await,
+        SessionCommand::History(session) => history(context, Context::session(session.named())?).await,
         SessionCommand::Show(args) => transcript::show(context, args).await,
         SessionCommand::Export(args) => session_export::run(context, args).await,
         SessionCommand::Preview {
@@ -83,7 +84,7 @@ pub async fn run(context: &Context, command: SessionCommand) -> Outcome {
             limit,
             thinking,
         } => {
-            let session_key = Context::session(session.key)?;
+            let session_key = Context::session(session.named())?;
             let params = SessionPreviewParams {
                 session_key,
                 limit,
@@ -112,11 +113,18 @@ pub async fn run(context: &Context, command: SessionCommand) -> Outcome {
 }
 
 async fn delete(context: &Context, args: args::SessionDelete) -> Outcome {
-    let name = clean(args.key.as_str());
+    // The usual conversation is never meant by itself here.
+    let Some(session_key) = args.named().cloned() else {
+        return Err(Failure::usage(
+            "No conversation is named.",
+            "Name one: `gsv session delete KEY`.",
+        ));
+    };
+    let name = clean(session_key.as_str());
     if !args.yes {
         // A conversation that does not exist needs no answer.
         let params = SessionGetParams {
-            session_key: args.key.clone(),
+            session_key: session_key.clone(),
         };
         context.ask::<SessionGet>(params).await?;
         confirm(
@@ -127,7 +135,7 @@ async fn delete(context: &Context, args: args::SessionDelete) -> Outcome {
         )?;
     }
     let params = SessionDeleteParams {
-        session_key: args.key,
+        session_key,
         stop: args.stop.then_some(true),
     };
     let deleted = context.change::<SessionDelete>(params, |result| {
@@ -231,7 +239,7 @@ fn patch(args: SessionSet) -> Outcome<SessionPatchParams> {
         idle_minutes: args.idle_minutes,
     };
     let params = SessionPatchParams {
-        session_key: Context::session(args.session.key)?,
+        session_key: Context::session(args.session.named())?,
         settings: (settings != SessionSettingsPatch::default()).then_some(settings),
         label: args.label,
         reset_policy: (reset_policy != ResetPolicyPatch::default()).then_some(reset_policy),

@@ -23,7 +23,7 @@ use crate::units::grouped;
 const TRIES: usize = 3;
 
 pub async fn run(context: &Context, args: SessionExport) -> Outcome {
-    let target = Target::of(args.target.clone())?;
+    let target = Target::of(args.target.clone(), args.session.clone())?;
     if let Some(path) = &args.output {
         new_file::check(path, args.force)?;
     }

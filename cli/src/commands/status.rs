@@ -10,7 +10,7 @@ use gsv_protocol::types::{
 };
 use serde_json::{Value, json};
 
-use super::approval_view::codes;
+use super::approval_view::{codes, in_order};
 use super::backup_schedule::{self, Standing};
 use super::channel_account;
 use super::channel_overview::{Asked, Overview};
@@ -165,7 +165,7 @@ async fn ask(account: &Account) -> Outcome<Remote> {
     let waiting = client
         .call::<ApprovalList>(ApprovalListParams { session_key: None })
         .await;
-    let approvals = waiting.ok().map(|result| result.approvals);
+    let approvals = waiting.ok().map(|result| in_order(result.approvals));
     let today = UsageGetParams {
         by: None,
         days: Some(1),

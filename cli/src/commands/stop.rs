@@ -24,8 +24,9 @@ pub async fn stop(context: &Context, args: Stop) -> Outcome {
     if args.all {
         return everything(context).await;
     }
-    let is_named = args.session.is_some();
-    let session_key = Context::session(args.session)?;
+    let named = args.session.named();
+    let is_named = named.is_some();
+    let session_key = Context::session(named)?;
     let params = ChatAbortParams {
         session_key,
         run_id: None,

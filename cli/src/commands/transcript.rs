@@ -54,7 +54,10 @@ pub enum Target {
 
 impl Target {
     /// Keys have colons, or are short names; session ids are UUIDs; transcripts are files.
-    pub fn of(argument: Option<String>) -> Outcome<Self> {
+    pub fn of(argument: Option<String>, session: Option<SessionKey>) -> Outcome<Self> {
+        if let Some(key) = session {
+            return Ok(Self::Session(key));
+        }
         let key = Context::session(argument.map(SessionKey))?;
         let text = key.as_str();
         Ok(if text.contains(".jsonl") || text.contains('/') {
@@ -224,7 +227,7 @@ fn first_sentence(message: &str) -> String {
 
 pub async fn show(context: &Context, args: SessionShow) -> Outcome {
     let out = context.out;
-    let target = Target::of(args.target)?;
+    let target = Target::of(args.target, args.session)?;
     let client = context.connect().await?;
     let offset = args.offset;
     let (mut shown, mut gaps) = (Vec::new(), Vec::new());
@@ -278,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_target_is_a_key_a_transcript_or_a_session_id() {
-        let of = |text: &str| Target::of(Some(text.to_owned())).unwrap();
+        let of = |text: &str| Target::of(Some(text.to_owned()), None).unwrap();
         for key in ["agent:main:main", "main"] {
             assert_eq!(of(key), Target::Session(SessionKey::from(key)));
         }

@@ -2,7 +2,8 @@
 
 use gsv_protocol::methods::{UndoApply, UndoPlan};
 use gsv_protocol::types::{
-    UndoAction, UndoApplyParams, UndoFile, UndoOutcome, UndoPlace, UndoPlanParams, UndoResult, UndoTargetKind,
+    SessionKey, UndoAction, UndoApplyParams, UndoFile, UndoOutcome, UndoPlace, UndoPlanParams, UndoResult,
+    UndoTargetKind,
 };
 
 use super::context::Context;
@@ -14,6 +15,7 @@ use crate::units::{ago, now_ms};
 
 pub async fn run(context: &Context, args: Undo) -> Outcome {
     let out = context.out;
+    let (is_run_named, named) = (args.target.is_some(), args.session.clone());
     // A name says which conversation is meant by itself.
     let session_key = match (&args.target, args.session) {
         (Some(_), session) => session,
@@ -61,14 +63,15 @@ pub async fn run(context: &Context, args: Undo) -> Outcome {
         if let Some(id) = done.undo_id.as_ref().filter(|_| undone > 0) {
             // What was left alone is offered again first.
             let is_whole = rest(&done, "").is_ok();
-            let before = if done.kind == UndoTargetKind::Run && is_whole {
-                " `gsv undo` again offers the run before."
+            let next = if is_whole {
+                offered_next(&done, named, is_run_named)?
             } else {
-                ""
+                None
             };
             out.note(&format!(
-                "Undone: {}. Take it back with `gsv undo {id}`.{before}",
-                files(undone)
+                "Undone: {}. Take it back with `gsv undo {id}`.{}",
+                files(undone),
+                next.unwrap_or_default()
             ));
         }
     }
@@ -78,6 +81,21 @@ pub async fn run(context: &Context, args: Undo) -> Outcome {
         "Nothing was changed."
     };
     rest(&done, others)
+}
+
+/// What the next undo of the conversation offers. A conversation that the default does not mean is named.
+fn offered_next(done: &UndoResult, named: Option<SessionKey>, is_run_named: bool) -> Outcome<Option<String>> {
+    if done.kind != UndoTargetKind::Run || done.deleted == Some(true) {
+        return Ok(None);
+    }
+    let usual = Context::session(None)?;
+    let other = named.or_else(|| done.session_key.clone().filter(|key| *key != usual));
+    let of = other.map_or_else(String::new, |key| format!(" --session {}", visible(key.as_str())));
+    Ok(Some(if is_run_named {
+        format!(" `gsv undo{of}` offers the last run that is not undone.")
+    } else {
+        format!(" `gsv undo{of}` again offers the run before.")
+    }))
 }
 
 /// A failure when something was left, so that scripts see it.
@@ -139,30 +157,30 @@ fn print(context: &Context, result: &UndoResult) {
         }
     }
     let later = result.later_commands.as_deref().unwrap_or_default();
+    // A call of a client has no conversation, and a deleted one cannot be shown.
+    let key = result.session_key.as_ref().filter(|_| result.deleted != Some(true));
+    let preview = key.map(|key| format!("`gsv session preview {}`", visible(key.as_str())));
     if let Some(first) = later.first() {
         let call = visible(first.call_id.as_str());
+        let shown = preview
+            .as_ref()
+            .map(|preview| format!(" See what they did: {preview}."));
         out.warn(&format!(
-            "runs after this one started {} (the first: {call} on {}); what they changed is not kept and not undone. See what it did: `gsv why {call}`.",
+            "runs after this one started {} (the first: {call} on {}); what they changed is not kept and not undone.{}",
             commands(later.len()),
             visible(first.node_id.as_str()),
+            shown.unwrap_or_default(),
         ));
     }
     if let Some(first) = result.commands.first() {
         let count = result.commands.len();
-        // A call of a client has no conversation and no story.
-        let story = result.session_key.as_ref().map(|key| {
-            format!(
-                "; `gsv why {} --session {}` shows them",
-                visible(&result.target),
-                visible(key.as_str())
-            )
-        });
+        let shown = preview.map(|preview| format!("; {preview} shows them"));
         out.warn(&format!(
             "what commands changed is not kept and not undone. This run started {} (the first: {} on {}){}.",
             commands(count),
             visible(first.call_id.as_str()),
             visible(first.node_id.as_str()),
-            story.unwrap_or_default(),
+            shown.unwrap_or_default(),
         ));
     }
 }

@@ -44,7 +44,7 @@ pub async fn choose(context: &Context, dialogue: &Dialogue, args: &Setup) -> Out
         let server = model::server_of(&client, &provider).await?;
         // Before the test: its failure would not name the reason.
         if let Server::Unused(warning) = &server {
-            dialogue.out.warn(warning);
+            dialogue.out.warn(&format!("{warning}, then run this command again."));
         }
         let is_ready =
             matches!(server, Server::Own) || providers.iter().any(|entry| entry.provider == provider && entry.ready);
