@@ -6,7 +6,7 @@ import { nameOf } from "../wrappers.ts";
 import type { Commands } from "./deleters.ts";
 
 const SHOWS_DIFFERENCE = /^(?:diff(?:-index|-tree|-files)?|show|log|stash|format-patch)$/;
-/** From what is there to what was, or to another folder. */
+/** Of git diff: in the other direction, or of two folders. */
 const TAKES_AWAY = /^-[A-Za-z]*R|^--no-ind/;
 /** Of diff: folders, or files that one side does not have. */
 const OF_FOLDERS = /^-[A-Za-z]*[rN]|^--(?:rec|new|uni)/;
