@@ -52,6 +52,7 @@ import { MessageAcceptor } from "./accept-message.ts";
 import { patchedModel } from "../models/choose.ts";
 import type { SessionDriver } from "./driver.ts";
 import { describePatch, execMessage, type SettingsChange } from "./intake.ts";
+import { gaveNothing } from "../policy/taint.ts";
 import type { ArchiveEnd, EventBody } from "./machine/event.ts";
 import { isAwaiting } from "./machine/phase/questions.ts";
 import { isOwnCallId } from "./machine/ids.ts";
@@ -153,6 +154,7 @@ export class SessionService implements Omit<SessionPort, "erase"> {
       from: { kind: "node", nodeId },
       ...report,
       content,
+      ...(gaveNothing(result) ? { gaveNothing: true } : {}),
       ...(durationMs === undefined ? {} : { durationMs }),
     });
     const type = answer?.type;

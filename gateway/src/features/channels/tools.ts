@@ -2,6 +2,7 @@
  * `gsv__Channels` and `gsv__Message`: the agent writes to people and groups on channels. Only for the owner's sessions. The gateway
  * decides whether the agent may write to a place; a message always names its place, there is no default.
  */
+import { nothingRead } from "../../policy/taint.ts";
 import { parseTarget, type Target } from "../../tools/message-target.ts";
 import type { Result } from "../../ports/result.ts";
 import { bad, FILE_NAMES, fileNames, integer, optional, text } from "../../tools/arguments.ts";
@@ -46,6 +47,8 @@ export const CHANNEL_TOOLS: readonly Tool[] = [
       return {
         ok: true,
         result: { channels, places: shown, ...(more ? { note: "There are more places. Use `query` to find them." } : {}) },
+        // The names of people and groups are of others; those of the channels are the owner's.
+        ...(shown.length === 0 ? { taint: nothingRead("gsv__Channels") } : {}),
       };
     },
   ),

@@ -76,6 +76,8 @@ export type CallTarget =
       readonly withoutWait?: true;
       /** The machine is not connected: the call waits, and is decided when it is back. */
       readonly isAway?: true;
+      /** A machine's own tool for files (TA17). */
+      readonly isFileTool?: true;
     }
   | {
       readonly kind: "none";
@@ -195,6 +197,8 @@ export type EventBody =
       readonly processId?: string;
       /** A native tool's own word about its result, in the place of the call's label. */
       readonly taint?: Taint;
+      /** If a machine's own tool for files gave it, nothing of a file is in it (TA17). */
+      readonly gaveNothing?: true;
       /** For the people who follow the conversation. */
       readonly note?: string;
       /** What runs of other agents used for the call. Their sessions have counted it; here it counts for the run's limits alone. */

@@ -31,6 +31,7 @@ export function planOf(callId: string, index: number, name: string, resolved: Po
   const { idempotent, deadlineMs, taint } = resolved;
   const ledger = resolved.kind === "node" && resolved.ledger;
   const wait = resolved.kind === "node" && resolved.waitMs !== undefined ? { waitMs: resolved.waitMs } : {};
+  const isFileTool = resolved.kind === "node" && resolved.isFileTool ? { isFileTool: resolved.isFileTool } : {};
   const isWait = resolved.kind === "native" && resolved.isWait ? { isWait: resolved.isWait } : {};
   return {
     callId,
@@ -43,6 +44,7 @@ export function planOf(callId: string, index: number, name: string, resolved: Po
     deadlineMs,
     ...wait,
     ...(taint ? { taint } : {}),
+    ...isFileTool,
   };
 }
 /** The effect that hands the call over. `seq`: the row with its arguments. */
