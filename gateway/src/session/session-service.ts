@@ -128,8 +128,9 @@ export class SessionService implements Omit<SessionPort, "erase"> {
     if (!this.#driver.state) return Promise.resolve(null);
     const { answer } = this.#driver.apply({ type: "Held", held });
     if (answer?.type !== "aborted") throw bug("a hold");
-    const { wasRunning, runId, cancelled } = answer;
-    return Promise.resolve({ wasRunning, cancelled, ...(runId === undefined ? {} : { runId }) });
+    const { wasRunning, runId, cancelled, waiting = 0 } = answer;
+    const more = { ...(runId === undefined ? {} : { runId }), ...(waiting === 0 ? {} : { hasWaiting: true as const }) };
+    return Promise.resolve({ wasRunning, cancelled, ...more });
   }
 
   async end(): Promise<Result<SpendState>> {
