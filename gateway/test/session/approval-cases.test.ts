@@ -166,6 +166,27 @@ it("[P-30] a megabyte of padding is refused without a question", async () => {
   await on.ended("run-a");
 });
 
+it.each([
+  ["gsv__Cron", { action: "add", at: "in 6h", message: "look" }, "A job needs"],
+  ["gsv__Cron", { action: "remove" }, "`id` is missing"],
+  ["gsv__Cron", { action: "add", at: "in 6h", name: "a", message: "look", to: "nobody" }, "is not a place"],
+  ["gsv__Message", { to: "nobody", text: "hello" }, "The place is missing"],
+  ["gsv__Message", { to: "whatsapp/-/dm/eve", text: " " }, "`text` is empty"],
+])("[AP17] %s with %j is refused without a question", async (name, args, told) => {
+  const on = stage();
+  on.native = composeNativeTools(env.STORAGE, { log: { error: () => {} } });
+  on.toolApproval = { mode: "ask" };
+  const s = newSession({ isOwnersSession: true });
+  await s.send("a");
+  (await on.call(0)).answer(says("", [{ name, arguments: args }]));
+  const result = JSON.stringify((await on.call(1)).request.messages.at(-1));
+  expect(result).toContain("Not run: ");
+  expect(result).toContain(told);
+  expect([on.approvals.flatMap((report) => report.waiting), on.sentOut]).toEqual([[], []]);
+  on.calls[1]?.answer(says("", [{ name: "gsv__Message", arguments: { to: "whatsapp/-/dm/eve", text: "hello" } }]));
+  await until("the question about a call that works", () => waiting(on)[0]);
+});
+
 describe("[AP6] [S13] an answer is bound to what was asked", () => {
   it("[P-37] a policy that denies the call now closes it", async () => {
     const on = stage();
