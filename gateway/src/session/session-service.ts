@@ -58,7 +58,7 @@ import { isAwaiting } from "./machine/phase/questions.ts";
 import { isOwnCallId } from "./machine/ids.ts";
 import type { LogRow } from "./machine/log.ts";
 import { activeRun, type State } from "./machine/state.ts";
-import { jsonBytes } from "./machine/text.ts";
+import { head, jsonBytes } from "./machine/text.ts";
 import { changedMode } from "./mode.ts";
 import { runEnd, searchRows } from "./search-view.ts";
 import { recordOf } from "./record-view.ts";
@@ -71,6 +71,8 @@ import type { After } from "../../../protocol/runtime/within.ts";
 const MEDIA_WAIT_MS = 2_000;
 /** How long a deletion waits for cancelled calls and for events about the end of the run. */
 const END_WAIT_MS = 3_000;
+/** Of the reason of an answer that came too late. */
+const WHY_CHARS = 2_048;
 const NOT_FOUND: Result<never> = {
   ok: false,
   error: { reason: "session.not_found", message: "There is no such session: it has no messages yet." },
@@ -219,11 +221,12 @@ export class SessionService implements Omit<SessionPort, "erase"> {
       ...(present === undefined ? {} : { present }),
     }).answer;
     if (taken?.type !== "approval") return failure("approval.not_found", `No question of this conversation has the code ${code}.`);
-    const { ended: outcome, code: again, by: first, before: endedAt } = taken;
+    const { ended: outcome, code: again, by: first, before: endedAt, why } = taken;
     return succeed({
       outcome,
       ...(first === undefined ? {} : { by: first }),
       ...(again === undefined ? {} : { again }),
+      ...(why === undefined ? {} : { why: head(why, WHY_CHARS) }),
       ...(endedAt === undefined ? {} : { endedAt }),
     });
   }

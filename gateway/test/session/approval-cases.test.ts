@@ -5,9 +5,9 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import { asCallId } from "../../../protocol/gen/types.ts";
+import { asCallId, asNodeId } from "../../../protocol/gen/types.ts";
 import { composeNativeTools } from "../../src/app/native-tools.ts";
-import type { WaitingQuestion } from "../../src/ports/approvals.ts";
+import { endText, type WaitingQuestion } from "../../src/ports/approvals.ts";
 import type { SessionSend } from "../../src/ports/session.ts";
 import { newSession, onNode, says, Stage, type TestSession, until, value } from "./support.ts";
 
@@ -192,10 +192,24 @@ describe("[AP6] [S13] an answer is bound to what was asked", () => {
     const on = stage();
     const { s, asked } = await paused(on);
     on.toolApproval = { rules: [{ id: "no", tool: "*__Bash", decision: "deny" }] };
-    expect((await allow(s, asked)).outcome).toBe("void");
+    const taken = await allow(s, asked);
+    expect(taken).toMatchObject({ outcome: "void", why: expect.stringMatching(/^Not run: .*denie/) });
+    expect(endText(asked.code, taken, 0)).toBe(`${asked.code}: the call can no longer be made. The agent was told: ${taken.why}`);
     (await on.call(1)).answer(says("well"));
     await on.ended("run-a");
     expect(on.dispatches).toEqual([]);
+  });
+  it("[AP6] a machine that is gone is named in the answer, and so is mode plan", async () => {
+    const gone = stage();
+    const { s, asked } = await paused(gone);
+    const node = { nodeId: asNodeId("lap"), hostCapabilities: [], toolCapabilities: {}, tools: ["Bash"] };
+    gone.nodes = [{ ...node, online: false }];
+    gone.tools = [];
+    expect(await allow(s, asked)).toMatchObject({ outcome: "void", why: expect.stringContaining("lap is not connected") });
+    const planned = stage();
+    const other = await paused(planned);
+    planned.toolApproval = { mode: "plan" };
+    expect(await allow(other.s, other.asked)).toMatchObject({ outcome: "void", why: expect.stringMatching(/plan/) });
   });
   it("[P-39] the tool of the same name on another machine gets nothing", async () => {
     const on = stage();

@@ -292,9 +292,16 @@ export type Answer =
   | { readonly type: "patched" }
   /**
    * How the question ended; for a repeated answer the same as for the first. `code`: with `asked_again` that of the new question. `before`:
-   * the question had ended at this wall time, so the answer changed nothing.
+   * the question had ended at this wall time, so the answer changed nothing. `why`: with `void`, what the model is told.
    */
-  | { readonly type: "approval"; readonly ended: ApprovalEnd; readonly by?: string; readonly code?: string; readonly before?: number }
+  | {
+      readonly type: "approval";
+      readonly ended: ApprovalEnd;
+      readonly by?: string;
+      readonly code?: string;
+      readonly before?: number;
+      readonly why?: string;
+    }
   | { readonly type: "taken" }
   | { readonly type: "duplicate" }
   | { readonly type: "late" }
