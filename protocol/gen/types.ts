@@ -428,6 +428,8 @@ export type ApprovalResolveResult = {
   by?: string;
   /** At most 16 characters. */
   again?: string;
+  /** At most 4096 characters. */
+  why?: string;
   limit?: true;
   event?: true;
   /** Epoch ms. */

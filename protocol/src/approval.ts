@@ -99,6 +99,8 @@ method("approval.resolve", {
     by: t.optional(t.string(512)),
     /** With `asked_again`: the code of the new question. */
     again: t.optional(Code),
+    /** With `void`: why the call can no longer be made, as the model is told. */
+    why: t.optional(t.string(4096)),
     /** The question was whether a paused run may use more than a limit allows, not about a call. */
     limit: t.optional(t.literal(true)),
     /** The question was about a domain event. */

@@ -45,5 +45,6 @@ export const withPackTools = (native: NativeTools, packTools: () => readonly Too
     return [...native.entries, ...packTools()];
   },
   run: (...call) => native.run(...call),
+  ...(native.problem === undefined ? {} : { problem: native.problem }),
   ...(native.preview === undefined ? {} : { preview: native.preview }),
 });

@@ -22,6 +22,8 @@ interface CallBase {
   readonly isWait?: true;
   /** The label of its result. Absent: not known. */
   readonly taint?: Taint;
+  /** A machine's own tool for files: an error and an empty result of it have no text of others (TA17). */
+  readonly isFileTool?: true;
   /** Rises by one each time the call is handed over again on purpose. */
   readonly dispatch: number;
   /** Ms on the caller's clock. */
@@ -69,7 +71,7 @@ export interface WaitingCall extends CallBase {
 export type OpenCall = PlannedCall | DispatchedCall | CallInGrace | AwaitingCall | WaitingCall;
 
 export interface CallPlan
-  extends Pick<CallBase, "callId" | "index" | "name" | "target" | "ledger" | "idempotent" | "isWait" | "taint" | "allowed"> {
+  extends Pick<CallBase, "callId" | "index" | "name" | "target" | "ledger" | "idempotent" | "isWait" | "taint" | "isFileTool" | "allowed"> {
   /** How long the call may take (G5). */
   readonly deadlineMs: number;
   /** How long it may wait for its machine. Absent: not at all. */
@@ -130,10 +132,11 @@ export function awaitApproval(
 }
 /** The call waits for its machine. `plan`: of a call that was handed to no one. */
 export function awaitNode(
-  { callId, index, name, target, ledger, idempotent, taint, allowed }: Omit<CallPlan, "deadlineMs" | "waitMs">,
+  { callId, index, name, target, ledger, idempotent, taint, isFileTool, allowed }: Omit<CallPlan, "deadlineMs" | "waitMs">,
   { now, until, wall, heard }: { readonly now: number; readonly until: number; readonly wall: number; readonly heard: Taint | undefined },
 ): WaitingCall {
-  const about = { ...(taint ? { taint } : {}), ...(heard ? { heard } : {}), ...(allowed ? { allowed } : {}) };
+  const label = { ...(taint ? { taint } : {}), ...(isFileTool ? { isFileTool } : {}) };
+  const about = { ...label, ...(heard ? { heard } : {}), ...(allowed ? { allowed } : {}) };
   const plan = { callId, index, name, target, ledger, idempotent, ...about };
   const times = { startedAt: now, deadline: until, waitUntil: until, since: wall, expiresAt: wall + until - now };
   return { ...plan, ...times, status: "awaiting_node", dispatch: 0, looks: 0 };

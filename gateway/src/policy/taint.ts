@@ -2,7 +2,8 @@
  * Which label a source has (rules TA1, TA4). PURE. A source without a row here is `world`: it fails closed. Knows no content and no
  * state: a label follows from who sent a message, and from which tool gave a result.
  */
-import type { SandboxProfile } from "../../../protocol/gen/types.ts";
+import type { SandboxProfile, ToolResultParams } from "../../../protocol/gen/types.ts";
+import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import type { MediaBlock } from "../ports/messages.ts";
 import type { Origin } from "../ports/origin.ts";
 import { higher, isUnsure, OWNER, SOURCE_CHARS, type Taint, type TaintLabel } from "../ports/taint.ts";
@@ -15,11 +16,14 @@ import { foldedPath } from "./paths.ts";
 /** A name that others chose, as a part of a sentence that the owner reads: with quotes it cannot continue the sentence. */
 const named = (name: string): string => (/^[\w.:@+-]{1,80}$/.test(name) ? name : JSON.stringify(Array.from(name).slice(0, 80).join("")));
 const PATH_CHARS = 60;
+/** Control, bidi and zero-width characters, and those that break a line. */
+const HIDDEN = /[\p{C}\p{Zl}\p{Zp}]/gu;
 /** Short enough that what was read before the file was written stays readable behind it. */
 function namedPath(path: string): string {
   const chars = Array.from(path);
   const shown = chars.length > PATH_CHARS ? `\u2026${chars.slice(-PATH_CHARS).join("")}` : path;
-  return /^[\w./:@+-]+$/.test(shown) ? shown : JSON.stringify(shown);
+  if (/^[\w./:@+-]+$/.test(shown)) return shown;
+  return JSON.stringify(shown.replace(HIDDEN, "\ufffd"));
 }
 function taint(label: TaintLabel, source: string): Taint {
   return { label, source: source.length > SOURCE_CHARS ? `${source.slice(0, SOURCE_CHARS - 1)}\u2026` : source };
@@ -100,11 +104,17 @@ export const CONFINED = "filesystem.confined";
 /** The label of what a call gives back. A native tool may say it more exactly with its result. */
 export function resultTaint({ name, tool, target, args, sandbox, isConfined = false }: ResultOf): Taint {
   const label = target.kind === "node" ? machineLabel(tool, args, sandbox, isConfined) : nativeLabel(name, args);
-  return taint(label, `the output of ${name}`);
+  return taint(label, `the output of ${name}${pathRead(tool, args)}`);
+}
+/** The file or folder that the call names, so that a person can look at what was read. */
+function pathRead(tool: string, args: unknown): string {
+  const path = FILE_READS.has(tool) || tool === READ_FILE ? argument(args, "path") : undefined;
+  return typeof path === "string" && path !== "" ? ` of ${namedPath(path)}` : "";
 }
 /** For a call of which nothing more is known. */
 export const unknownResult = (name: string): Taint => taint("world", `the output of ${name}`);
 
+const READ_FILE = "gsv__ReadFile";
 const FILE_READS: ReadonlySet<string> = new Set(["Read", "Glob", "Grep"]);
 const FILE_WRITES: ReadonlySet<string> = new Set(["Write", "Edit", "Delete"]);
 function machineLabel(tool: string, args: unknown, sandbox: SandboxProfile | undefined, isConfined: boolean): TaintLabel {
@@ -134,9 +144,63 @@ const OWN_RESULTS: ReadonlySet<string> = new Set([
   "gsv__SessionsList",
   "gsv__Transfer",
 ]);
+/** Native tools whose refusals GSV writes itself, from its own words and the call's arguments, and those reasons (rule TA17). */
+const OWN_REFUSALS: ReadonlySet<string> = new Set([READ_FILE, "gsv__Channels", "gsv__Cron", "gsv__Search"]);
+const REFUSED: ReadonlySet<string> = new Set([
+  "auth.forbidden",
+  "channel.unknown",
+  "cron.bad_schedule",
+  "cron.exists",
+  "cron.not_found",
+  "cron.running",
+  "cron.too_many",
+  "file.binary",
+  "file.too_large",
+  "gateway.stopped",
+  "path.invalid",
+  "path.not_a_file",
+  "path.not_found",
+  "protocol.invalid_params",
+  "tool.bad_args",
+]);
+/** The label of a native call that GSV has refused. Undefined: its text may be of others, so the call's label holds. */
+export const refusalTaint = (name: string, reason: string): Taint | undefined =>
+  OWN_REFUSALS.has(name) && REFUSED.has(reason) ? nothingRead(name) : undefined;
+/** For a result without a word of others. */
+export const nothingRead = (name: string): Taint => taint("self", `the output of ${name}`);
+
+/** A machine's own tools for files, by what the machine reports: tools of other programs have no capability. */
+export const isFileTool = (tool: string, capabilities: Readonly<Record<string, readonly string[]>> | undefined): boolean =>
+  FILE_READS.has(tool) &&
+  capabilities !== undefined &&
+  Object.hasOwn(capabilities, tool) &&
+  capabilities[tool]?.some((one) => one.startsWith("filesystem.") || one === "text.search") === true;
+/** Errors whose texts those tools write from the call's arguments. Others may name a link's target or what a program said. */
+const FILE_ERRORS: ReadonlySet<string> = new Set([
+  "file.binary",
+  "file.too_large",
+  "path.not_a_file",
+  "path.not_found",
+  "path.outside_workspace",
+  "tool.bad_args",
+]);
+/** A result in which a file tool of a machine gives nothing that it has read: an error, or a search that found nothing. */
+export function gaveNothing({ outcome, reason, result }: Omit<ToolResultParams, "callId">): boolean {
+  if (outcome === "error") return result === undefined && reason !== undefined && FILE_ERRORS.has(reason);
+  return (outcome === undefined || outcome === "ok") && foundNothing(result);
+}
+/** Of Glob and Grep. The pattern and the folder are the call's; any other text may be of others. */
+const ASKED_FIELDS: ReadonlySet<string> = new Set(["pattern", "basePath"]);
+function foundNothing(result: unknown): boolean {
+  if (!isJsonObject(result)) return false;
+  const { count, matches, ...rest } = result;
+  const isOther = ([name, value]: [string, unknown]): boolean =>
+    typeof value === "number" || typeof value === "boolean" || (ASKED_FIELDS.has(name) && typeof value === "string");
+  return count === 0 && Array.isArray(matches) && matches.length === 0 && Object.entries(rest).every(isOther);
+}
 function nativeLabel(name: string, args: unknown): TaintLabel {
   if (OWN_RESULTS.has(name)) return "self";
-  if (name === "gsv__ReadFile") return fileLabel(argument(args, "path"));
+  if (name === READ_FILE) return fileLabel(argument(args, "path"));
   return "world";
 }
 /** Of a file of the agent's workspace: what others said is kept in these folders, and nowhere else. */

@@ -70,6 +70,8 @@ export interface ApprovalTaken {
   readonly outcome: ApprovalOutcome;
   readonly by?: string;
   readonly again?: string;
+  /** With `void`: why the call can no longer be made, as the model is told. */
+  readonly why?: string;
   /** The question was about a limit of a run. */
   readonly limit?: true;
   /** The question was about a domain event. */
@@ -125,7 +127,7 @@ export type EventAnswerer = (
   answer: { readonly decision: "approve" | "reject"; readonly by: string; readonly word?: string },
 ) => Promise<Result<ApprovalTaken>>;
 /** How a question ended, for the person who answered it. */
-export function endText(code: string, { outcome, by, again, limit, event, endedAt }: ApprovalTaken, now: number): string {
+export function endText(code: string, { outcome, by, again, why, limit, event, endedAt }: ApprovalTaken, now: number): string {
   if (endedAt !== undefined && (outcome === "allowed" || outcome === "denied"))
     return `${code} was ${outcome} before (${agoText(now - endedAt)}${by === undefined ? "" : `, by ${by}`}), and this answer changes nothing.`;
   if (event && outcome === "allowed") return `${code} is approved: the event goes to its handler.`;
@@ -141,7 +143,9 @@ export function endText(code: string, { outcome, by, again, limit, event, endedA
     case "withdrawn":
       return `${code}: the run has ended, so nothing of it is done.`;
     case "void":
-      return `${code}: the call can no longer be made, because the policy or what is connected changed.`;
+      return why === undefined
+        ? `${code}: the call can no longer be made, because the policy or what is connected changed.`
+        : `${code}: the call can no longer be made. The agent was told: ${why}`;
     case "asked_again":
       return `${code}: the policy has changed, so nothing was allowed. The call is asked about again with the code ${again ?? "?"}.`;
   }

@@ -102,6 +102,8 @@ export interface SessionHeld {
   readonly wasRunning: boolean;
   readonly runId?: string;
   readonly cancelled: number;
+  /** Messages that wait are taken up when the hold ends. */
+  readonly hasWaiting?: true;
 }
 
 /** What a reader of the conversation wants: at most so many messages, and notes beside them. */

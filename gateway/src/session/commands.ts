@@ -13,7 +13,7 @@ import {
 } from "../../../protocol/gen/types.ts";
 import { durationText } from "../calls/wait.ts";
 import { modelNamed, parseModel } from "../models/choose.ts";
-import { isForeign, type Taint, taintText } from "../ports/taint.ts";
+import { isUnsure, type Taint, taintText } from "../ports/taint.ts";
 import { modeTime } from "./mode.ts";
 
 export type Command =
@@ -254,7 +254,7 @@ export function statusText(view: StatusView): string {
     ...machinesText(view),
     `Model: ${view.model ?? "as configured"}${view.thinkLevel === undefined ? "" : `, thinking ${view.thinkLevel}`}`,
     ...(view.mode === undefined ? [] : [`Mode: ${view.mode}`]),
-    ...(isForeign(view.taint) ? [`Read: ${taintText(view.taint)}; others may have written it (/trust vouches for it)`] : []),
+    ...(isUnsure(view.taint) ? [`Read: ${taintText(view.taint)}; others may have written it (/trust vouches for it)`] : []),
     `Messages: ${view.messages}${view.compactions === 0 ? "" : `, after ${view.compactions} ${view.compactions === 1 ? "compaction" : "compactions"}`}`,
     ...contextText(view.context),
     `Tokens: ${view.tokens.input} in, ${view.tokens.output} out${cost}`,

@@ -28,7 +28,7 @@ import { head } from "./machine/text.ts";
 import { machineAt, resolveCall, runTools, type ToolTable } from "./tools.ts";
 
 export interface DecidePorts {
-  readonly native: Pick<NativeTools, "entries" | "preview">;
+  readonly native: Pick<NativeTools, "entries" | "problem" | "preview">;
   readonly sha256: (text: string) => Promise<string>;
   readonly policies: Policies;
   /** Of the denials (rule PO9). */
@@ -281,7 +281,7 @@ interface Shown {
   readonly fileSha256?: string;
 }
 /**
- * A question about a change of a file shows the change, and is bound to the file as it is (rule TA10). A change that cannot be made is
+ * A call that is refused in any case is not asked about (rule AP17). A question about a change of a file shows the change, and is bound to the file as it is (rule TA10). A change that cannot be made is
  * not asked about.
  */
 async function shown(
@@ -291,9 +291,11 @@ async function shown(
   target: CallTarget,
 ): Promise<Shown> {
   if (target.kind !== "native" || target.ask === undefined) return { target };
+  const problem = native.problem?.(name, args);
+  if (problem !== undefined) return { target: notRun(problem) };
   const preview = await native.preview?.(name, args, identity);
   if (preview === undefined) return { target };
-  if (!preview.ok) return { target: { kind: "none", reason: "tool.bad_args", message: `Not run: ${sentence(preview.error)}` } };
+  if (!preview.ok) return { target: notRun(preview.error) };
   const { path, before, after, etag } = preview.value;
   if (before === after)
     return { target: { kind: "none", reason: "tool.bad_args", message: `Not run: ${path} has exactly this content already. Go on.` } };
@@ -304,6 +306,7 @@ async function shown(
     fileSha256: before === undefined ? "absent" : await sha256(before),
   };
 }
+const notRun = (error: GsvError): CallTarget => ({ kind: "none", reason: "tool.bad_args", message: `Not run: ${sentence(error)}` });
 /** Everything that the decision about a call depends on, beside the call. */
 async function policyVersion({ sha256 }: DecidePorts, { config }: RunContext, { policy, isOwners }: ToolTable): Promise<string> {
   const heard = isUnsure(policy.taint) ? { taint: policy.taint } : {};

@@ -52,12 +52,13 @@ import { MessageAcceptor } from "./accept-message.ts";
 import { patchedModel } from "../models/choose.ts";
 import type { SessionDriver } from "./driver.ts";
 import { describePatch, execMessage, type SettingsChange } from "./intake.ts";
+import { gaveNothing } from "../policy/taint.ts";
 import type { ArchiveEnd, EventBody } from "./machine/event.ts";
 import { isAwaiting } from "./machine/phase/questions.ts";
 import { isOwnCallId } from "./machine/ids.ts";
 import type { LogRow } from "./machine/log.ts";
 import { activeRun, type State } from "./machine/state.ts";
-import { jsonBytes } from "./machine/text.ts";
+import { head, jsonBytes } from "./machine/text.ts";
 import { changedMode } from "./mode.ts";
 import { runEnd, searchRows } from "./search-view.ts";
 import { recordOf } from "./record-view.ts";
@@ -70,6 +71,8 @@ import type { After } from "../../../protocol/runtime/within.ts";
 const MEDIA_WAIT_MS = 2_000;
 /** How long a deletion waits for cancelled calls and for events about the end of the run. */
 const END_WAIT_MS = 3_000;
+/** Of the reason of an answer that came too late. */
+const WHY_CHARS = 2_048;
 const NOT_FOUND: Result<never> = {
   ok: false,
   error: { reason: "session.not_found", message: "There is no such session: it has no messages yet." },
@@ -127,8 +130,9 @@ export class SessionService implements Omit<SessionPort, "erase"> {
     if (!this.#driver.state) return Promise.resolve(null);
     const { answer } = this.#driver.apply({ type: "Held", held });
     if (answer?.type !== "aborted") throw bug("a hold");
-    const { wasRunning, runId, cancelled } = answer;
-    return Promise.resolve({ wasRunning, cancelled, ...(runId === undefined ? {} : { runId }) });
+    const { wasRunning, runId, cancelled, waiting = 0 } = answer;
+    const more = { ...(runId === undefined ? {} : { runId }), ...(waiting === 0 ? {} : { hasWaiting: true as const }) };
+    return Promise.resolve({ wasRunning, cancelled, ...more });
   }
 
   async end(): Promise<Result<SpendState>> {
@@ -153,6 +157,7 @@ export class SessionService implements Omit<SessionPort, "erase"> {
       from: { kind: "node", nodeId },
       ...report,
       content,
+      ...(gaveNothing(result) ? { gaveNothing: true } : {}),
       ...(durationMs === undefined ? {} : { durationMs }),
     });
     const type = answer?.type;
@@ -216,11 +221,12 @@ export class SessionService implements Omit<SessionPort, "erase"> {
       ...(present === undefined ? {} : { present }),
     }).answer;
     if (taken?.type !== "approval") return failure("approval.not_found", `No question of this conversation has the code ${code}.`);
-    const { ended: outcome, code: again, by: first, before: endedAt } = taken;
+    const { ended: outcome, code: again, by: first, before: endedAt, why } = taken;
     return succeed({
       outcome,
       ...(first === undefined ? {} : { by: first }),
       ...(again === undefined ? {} : { again }),
+      ...(why === undefined ? {} : { why: head(why, WHY_CHARS) }),
       ...(endedAt === undefined ? {} : { endedAt }),
     });
   }

@@ -13,7 +13,7 @@ import { askedWait, WAIT } from "../calls/wait.ts";
 import { decide, POLICY_ERROR, type PolicyContext } from "../policy/decide.ts";
 import { SANDBOXED_TOOLS, withoutHosts } from "../policy/hosts.ts";
 import type { Grant } from "../ports/grants.ts";
-import { CONFINED, resultTaint } from "../policy/taint.ts";
+import { CONFINED, isFileTool, resultTaint } from "../policy/taint.ts";
 import { isUnsure } from "../ports/taint.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import type { Decision } from "../ports/policy.ts";
@@ -102,6 +102,7 @@ export function resolveCall(
     ...(wait.waitMs === undefined ? {} : { waitMs: wait.waitMs }),
     ...(wait.isAsked ? { withoutWait: true as const } : {}),
     ...(entry.isAway ? { isAway: true as const } : {}),
+    ...(isFileTool(tool, machine?.toolCapabilities) ? { isFileTool: true as const } : {}),
   };
   return { kind: "node", nodeId: target.nodeId, ledger, ...depends, ...call, ...waits };
 }

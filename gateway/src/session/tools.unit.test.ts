@@ -5,10 +5,13 @@ import type { ToolEntry } from "../ports/tool-entry.ts";
 import { type ApprovalConfig, asAgentId, asCallId, asNodeId, type NodeEntry } from "../../../protocol/gen/types.ts";
 import { machineEntry, nativeEntry } from "../../test/support/tool-entries.ts";
 import { policyOf } from "../policy/decide.ts";
+import { loadDeletionReader } from "../policy/deletion-reader.ts";
 import { re2 } from "../policy/regex.lazy.ts";
 import { ToolRegistry } from "../tools/registry.ts";
 import { fromNative, fromNode, toContent } from "./tool-content.ts";
 import { resolveCall, runTools, type ToolTable } from "./tools.ts";
+
+await loadDeletionReader();
 
 const entry = (nodeId: string, online: boolean): NodeEntry => ({
   nodeId: asNodeId(nodeId),

@@ -17,6 +17,7 @@ export const NATIVE_PREFIX = `gsv${SEPARATOR}`;
 export interface NativeTool {
   readonly entry: ToolEntry;
   readonly run: Tool["run"];
+  readonly problem?: NonNullable<Tool["problem"]>;
   readonly isInner?: true;
   readonly preview?: Tool["preview"];
 }
@@ -28,7 +29,7 @@ export class NativeToolList {
 
   /** Throws for a name that is taken or reserved for machines, and after `close`. */
   add(feature: string, tools: readonly Tool[]): this {
-    for (const { definition, policyClass, guests, run, isInner, needsMachine, preview } of tools) {
+    for (const { definition, policyClass, guests, run, problem, isInner, needsMachine, preview } of tools) {
       const { name } = definition;
       if (this.#isClosed) throw new Error(`The tool registry is closed: ${feature} cannot add ${name}.`);
       if (this.#tools.has(name)) throw new Error(`The tool ${name} is registered twice, the second time by ${feature}.`);
@@ -38,7 +39,13 @@ export class NativeToolList {
         ...{ definition, target: { kind: "native" }, tool: name, feature, policyClass, guests, ledger: true },
         ...(needsMachine === undefined ? {} : { needsMachine }),
       };
-      this.#tools.set(name, { entry: Object.freeze(entry), run, ...(isInner ? { isInner } : {}), ...(preview ? { preview } : {}) });
+      this.#tools.set(name, {
+        entry: Object.freeze(entry),
+        run,
+        ...(problem ? { problem } : {}),
+        ...(isInner ? { isInner } : {}),
+        ...(preview ? { preview } : {}),
+      });
     }
     return this;
   }

@@ -2,7 +2,7 @@
 import type { PolicyClass, ToolDefinition } from "../../../protocol/gen/types.ts";
 import type { AgentFiles } from "../ports/agent-files.ts";
 import type { FilePreview, NativeOutcome, NativeToolContext } from "../ports/native-tools.ts";
-import type { Result } from "../ports/result.ts";
+import type { Failure, GsvError, Result } from "../ports/result.ts";
 import type { SessionIdentity } from "../ports/session.ts";
 import type { GuestAllowance } from "../ports/tool-entry.ts";
 import { type Arguments, type Fields, readArguments, requiredNames, type ValuesOf } from "./arguments.ts";
@@ -17,6 +17,8 @@ export interface Tool {
   /** Offered only to a run that has tools of a machine: without one it can do nothing, and its description costs tokens. */
   readonly needsMachine?: true;
   readonly run: (args: Arguments, context: NativeToolContext, files: AgentFiles) => Promise<Outcome>;
+  /** Why the call is refused in any case, by its arguments alone (rule AP17). Pure. */
+  readonly problem?: (args: Arguments) => GsvError | undefined;
   readonly preview?: (args: Arguments, identity: SessionIdentity, files: AgentFiles) => Promise<Result<FilePreview>>;
 }
 export const MAX_PATH_CHARS = 1024;
@@ -44,7 +46,14 @@ export function tool<S extends Fields>(
   { name, description, policyClass, guests, timeoutMs, isInner, needsMachine, properties }: ToolSpec<NoInfer<S>>,
   fields: S,
   run: (args: ValuesOf<S>, context: NativeToolContext, files: AgentFiles) => Promise<Outcome>,
-  change?: (args: ValuesOf<S>) => PreviewedChange,
+  {
+    change,
+    refused,
+  }: {
+    readonly change?: (args: NoInfer<ValuesOf<S>>) => PreviewedChange;
+    /** What `run` refuses whatever the state of GSV is. */
+    readonly refused?: (args: NoInfer<ValuesOf<S>>) => Failure | undefined;
+  } = {},
 ): Tool {
   return {
     definition: {
@@ -58,6 +67,10 @@ export function tool<S extends Fields>(
     guests: guests ?? "none",
     ...(isInner === undefined ? {} : { isInner }),
     ...(needsMachine === undefined ? {} : { needsMachine }),
+    problem(args) {
+      const read = readArguments(args, fields);
+      return read.ok ? refused?.(read.value)?.error : read.error;
+    },
     async run(args, context, files) {
       const read = readArguments(args, fields);
       return read.ok ? run(read.value, context, files) : read;

@@ -5,9 +5,9 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import { asCallId } from "../../../protocol/gen/types.ts";
+import { asCallId, asNodeId } from "../../../protocol/gen/types.ts";
 import { composeNativeTools } from "../../src/app/native-tools.ts";
-import type { WaitingQuestion } from "../../src/ports/approvals.ts";
+import { endText, type WaitingQuestion } from "../../src/ports/approvals.ts";
 import type { SessionSend } from "../../src/ports/session.ts";
 import { newSession, onNode, says, Stage, type TestSession, until, value } from "./support.ts";
 
@@ -166,15 +166,50 @@ it("[P-30] a megabyte of padding is refused without a question", async () => {
   await on.ended("run-a");
 });
 
+it.each([
+  ["gsv__Cron", { action: "add", at: "in 6h", message: "look" }, "A job needs"],
+  ["gsv__Cron", { action: "remove" }, "`id` is missing"],
+  ["gsv__Cron", { action: "add", at: "in 6h", name: "a", message: "look", to: "nobody" }, "is not a place"],
+  ["gsv__Message", { to: "nobody", text: "hello" }, "The place is missing"],
+  ["gsv__Message", { to: "whatsapp/-/dm/eve", text: " " }, "`text` is empty"],
+])("[AP17] %s with %j is refused without a question", async (name, args, told) => {
+  const on = stage();
+  on.native = composeNativeTools(env.STORAGE, { log: { error: () => {} } });
+  on.toolApproval = { mode: "ask" };
+  const s = newSession({ isOwnersSession: true });
+  await s.send("a");
+  (await on.call(0)).answer(says("", [{ name, arguments: args }]));
+  const result = JSON.stringify((await on.call(1)).request.messages.at(-1));
+  expect(result).toContain("Not run: ");
+  expect(result).toContain(told);
+  expect([on.approvals.flatMap((report) => report.waiting), on.sentOut]).toEqual([[], []]);
+  on.calls[1]?.answer(says("", [{ name: "gsv__Message", arguments: { to: "whatsapp/-/dm/eve", text: "hello" } }]));
+  await until("the question about a call that works", () => waiting(on)[0]);
+});
+
 describe("[AP6] [S13] an answer is bound to what was asked", () => {
   it("[P-37] a policy that denies the call now closes it", async () => {
     const on = stage();
     const { s, asked } = await paused(on);
     on.toolApproval = { rules: [{ id: "no", tool: "*__Bash", decision: "deny" }] };
-    expect((await allow(s, asked)).outcome).toBe("void");
+    const taken = await allow(s, asked);
+    expect(taken).toMatchObject({ outcome: "void", why: expect.stringMatching(/^Not run: .*denie/) });
+    expect(endText(asked.code, taken, 0)).toBe(`${asked.code}: the call can no longer be made. The agent was told: ${taken.why}`);
     (await on.call(1)).answer(says("well"));
     await on.ended("run-a");
     expect(on.dispatches).toEqual([]);
+  });
+  it("[AP6] a machine that is gone is named in the answer, and so is mode plan", async () => {
+    const gone = stage();
+    const { s, asked } = await paused(gone);
+    const node = { nodeId: asNodeId("lap"), hostCapabilities: [], toolCapabilities: {}, tools: ["Bash"] };
+    gone.nodes = [{ ...node, online: false }];
+    gone.tools = [];
+    expect(await allow(s, asked)).toMatchObject({ outcome: "void", why: expect.stringContaining("lap is not connected") });
+    const planned = stage();
+    const other = await paused(planned);
+    planned.toolApproval = { mode: "plan" };
+    expect(await allow(other.s, other.asked)).toMatchObject({ outcome: "void", why: expect.stringMatching(/plan/) });
   });
   it("[P-39] the tool of the same name on another machine gets nothing", async () => {
     const on = stage();

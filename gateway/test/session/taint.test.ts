@@ -1,7 +1,7 @@
 /** What a conversation has read limits what its calls may do: with a model that does what the text tells it, in a real object. */
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { asCallId, asNodeId } from "../../../protocol/gen/types.ts";
+import { asCallId, asCapability, asNodeId } from "../../../protocol/gen/types.ts";
 import { composeNativeTools } from "../../src/app/native-tools.ts";
 import { resultTaint } from "../../src/policy/taint.ts";
 import type { WaitingQuestion } from "../../src/ports/approvals.ts";
@@ -93,6 +93,44 @@ describe("[TA5] [TA6] [S9] a misled model", () => {
     );
     const entry = await until("the entry", () => on.audits.find(({ target }) => target === "gsv__ConfigGet"));
     expect(entry.origin).toBe("client; world, from the output of lap__Bash");
+  });
+  it("[TA17] sends after refusals and empty lists of native tools: GSV wrote them", async () => {
+    const on = open();
+    const s = newSession({ isOwnersSession: true });
+    await s.send("a");
+    (await on.call(0)).answer(
+      says("", [
+        { name: "gsv__Cron", arguments: { action: "remove" } },
+        { name: "gsv__Search", arguments: { query: 7 } },
+        { name: "gsv__Channels", arguments: {} },
+        { name: "gsv__ReadFile", arguments: { path: "none.md" } },
+      ]),
+    );
+    (await on.call(1)).answer(says("", [LEAK]));
+    (await on.call(2)).answer(says("well"));
+    await on.ended("run-a");
+    expect(on.sentOut).toHaveLength(1);
+    expect(await status(s, "st")).not.toContain("Read:");
+  });
+  it("[TA17] [TA7] a failed read of a machine's file leaves no label; one that read it does, and the status names the file", async () => {
+    const on = open();
+    on.tools = [onNode("lap", "Read")];
+    const node = { online: true, hostCapabilities: [], tools: ["Read"], toolCapabilities: { Read: [asCapability("filesystem.read")] } };
+    on.nodes = [{ ...node, nodeId: asNodeId("lap") }];
+    const s = newSession({ isOwnersSession: true });
+    const read = { name: "lap__Read", arguments: { path: "src/a.ts" } };
+    await s.send("a");
+    (await on.call(0)).answer(says("", [read]));
+    const first = await until("the read", () => on.dispatches[0]);
+    const gone = { outcome: "error", reason: "path.not_found", error: "there is no src/a.ts" } as const;
+    await s.port.toolResult("lap", { callId: asCallId(first.callId), ...gone });
+    const next = await on.call(1);
+    expect(await status(s, "st")).not.toContain("Read:");
+    next.answer(says("", [read]));
+    const second = await until("the other read", () => on.dispatches[1]);
+    await s.port.toolResult("lap", { callId: asCallId(second.callId), outcome: "ok", result: { content: "x" } });
+    await on.call(2);
+    expect(await status(s, "st2")).toContain("Read: files, from the output of lap__Read of src/a.ts; others may have written it");
   });
   it("[TA4] a command in a sandbox without network leaves the conversation the owner's, and runs beside foreign text", async () => {
     const on = open();

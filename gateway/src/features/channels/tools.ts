@@ -2,6 +2,7 @@
  * `gsv__Channels` and `gsv__Message`: the agent writes to people and groups on channels. Only for the owner's sessions. The gateway
  * decides whether the agent may write to a place; a message always names its place, there is no default.
  */
+import { nothingRead } from "../../policy/taint.ts";
 import { parseTarget, type Target } from "../../tools/message-target.ts";
 import type { Result } from "../../ports/result.ts";
 import { bad, FILE_NAMES, fileNames, integer, optional, text } from "../../tools/arguments.ts";
@@ -28,6 +29,12 @@ function targetOf({ to, channel, account, peerKind, peerId }: Where): Result<Tar
   return { ok: true, value: { channel: target.channel, peer: target.peer } };
 }
 
+/** The place of a message that has something to say. */
+function placeOf({ text, files = [], ...where }: Where & { readonly text: string; readonly files: readonly string[] | undefined }) {
+  const target = targetOf(where);
+  return target.ok && text.trim() === "" && files.length === 0 ? bad("`text` is empty.") : target;
+}
+
 export const CHANNEL_TOOLS: readonly Tool[] = [
   tool(
     {
@@ -46,6 +53,8 @@ export const CHANNEL_TOOLS: readonly Tool[] = [
       return {
         ok: true,
         result: { channels, places: shown, ...(more ? { note: "There are more places. Use `query` to find them." } : {}) },
+        // The names of people and groups are of others; those of the channels are the owner's.
+        ...(shown.length === 0 ? { taint: nothingRead("gsv__Channels") } : {}),
       };
     },
   ),
@@ -77,14 +86,19 @@ export const CHANNEL_TOOLS: readonly Tool[] = [
       replyTo: optional(text(MAX_ID_CHARS)),
     },
     async ({ text, files = [], replyTo, ...where }, context, store) => {
-      const target = targetOf(where);
+      const target = placeOf({ text, files, ...where });
       if (!target.ok) return target;
-      if (text.trim() === "" && files.length === 0) return bad("`text` is empty.");
       const media = await store.outgoing(files, context);
       if (!media.ok) return media;
       const { identity: from, callId, gateway } = context;
       const replyToId = replyTo === undefined ? {} : { replyToId: replyTo };
       return outcome(await gateway.message({ from, callId, target: target.value, text, media: media.value, ...replyToId }));
+    },
+    {
+      refused: (args) => {
+        const place = placeOf(args);
+        return place.ok ? undefined : place;
+      },
     },
   ),
 ];

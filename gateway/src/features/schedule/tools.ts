@@ -7,10 +7,11 @@ import { asAgentId, asSessionKey, type CronSchedule, type CronSpec } from "../..
 import { readWait } from "../../calls/wait.ts";
 import type { NativeToolContext } from "../../ports/native-tools.ts";
 import type { Origin } from "../../ports/origin.ts";
-import type { Result } from "../../ports/result.ts";
+import type { Failure, Result } from "../../ports/result.ts";
 import type { CronCall } from "../../ports/schedule.ts";
 import { isForeign } from "../../ports/taint.ts";
 import { bad, type Field, flag, optional, text } from "../../tools/arguments.ts";
+import { parseTarget } from "../../tools/message-target.ts";
 import { denied, type Tool, tool } from "../../tools/tool.ts";
 import { slugOf } from "./job.ts";
 
@@ -131,6 +132,7 @@ export const CRON_TOOLS: readonly Tool[] = [
       const { value, taint } = told.value;
       return { ok: true, result: value, taint: taint ?? { label: "self", source: "the jobs" } };
     },
+    { refused: (args) => refused(args) },
   ),
 ];
 type Args = When & {
@@ -144,10 +146,31 @@ type Args = When & {
   readonly wait: number | undefined;
   readonly enabled: boolean | undefined;
 };
+const NOT_WHOLE = "A job needs `name`, `message`, and one of `at`, `every` and `cron`.";
+const NO_ID = "`id` is missing. `list` shows the jobs.";
+/** What no state of GSV makes a call that works. */
+function refused(args: Args): Failure | undefined {
+  const { action, id, name, message, mode, to, model, wait: waitSeconds } = args;
+  if (action === "list" || action === "runs") return undefined;
+  const schedule = scheduleOf(args);
+  if (!schedule.ok) return schedule;
+  if (action === "add") {
+    if (name === undefined || message === undefined || schedule.value === undefined) return bad(NOT_WHOLE);
+  } else {
+    if (id === undefined) return bad(NO_ID);
+    if (action !== "update") return undefined;
+    if (message === undefined && (mode !== undefined || to !== undefined || model !== undefined || waitSeconds !== undefined))
+      return bad("To change what a job does, give `message` too: it replaces the whole.");
+  }
+  if (to === undefined || mode === "systemEvent" || parseTarget(to) !== undefined) return undefined;
+  return bad(`\`${to.slice(0, 100)}\` is not a place. Use \`to\` as gsv__Channels shows it.`);
+}
 async function callOf(args: Args, { identity, callId, runId, origin, taint }: NativeToolContext): Promise<Result<CronCall>> {
   const { action, id, name, message, mode, to, model, wait: waitSeconds, enabled } = args;
   const { agentId } = identity;
   const from = { sessionKey: identity.key, ...(origin === undefined ? {} : { origin }) };
+  const wrong = refused(args);
+  if (wrong !== undefined) return wrong;
   if (action === "list") return { ok: true, value: { kind: "list", agentId } };
   if (action === "runs") return { ok: true, value: { kind: "runs", agentId, id } };
   const schedule = scheduleOf(args);
@@ -156,8 +179,7 @@ async function callOf(args: Args, { identity, callId, runId, origin, taint }: Na
   const label = isForeign(taint) ? taint : undefined;
   const by = runId === undefined ? undefined : { callId, runId };
   if (action === "add") {
-    if (name === undefined || message === undefined || schedule.value === undefined)
-      return bad("A job needs `name`, `message`, and one of `at`, `every` and `cron`.");
+    if (name === undefined || message === undefined || schedule.value === undefined) return bad(NOT_WHOLE);
     const spec = specOf(message, { mode: mode ?? "task", to: to ?? placeOf(origin), model, waitSeconds, here: identity.key });
     const params = { id: await idOf(name, callId), name, agentId: asAgentId(agentId), schedule: schedule.value, spec };
     return {
@@ -165,11 +187,9 @@ async function callOf(args: Args, { identity, callId, runId, origin, taint }: Na
       value: { kind: "add", agentId, params: { ...params, ...(enabled === undefined ? {} : { enabled }) }, taint: label, by, from },
     };
   }
-  if (id === undefined) return bad("`id` is missing. `list` shows the jobs.");
+  if (id === undefined) return bad(NO_ID);
   if (action === "remove") return { ok: true, value: { kind: action, agentId, id } };
   if (action === "run") return { ok: true, value: { kind: action, agentId, id, from } };
-  if (message === undefined && (mode !== undefined || to !== undefined || model !== undefined || waitSeconds !== undefined))
-    return bad("To change what a job does, give `message` too: it replaces the whole.");
   const spec =
     message === undefined
       ? {}

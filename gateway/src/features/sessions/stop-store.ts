@@ -65,15 +65,15 @@ export class StopStore {
   note(key: string): void {
     run(this.#db.sql, "INSERT INTO held_sessions(key, had) VALUES(?, 1) ON CONFLICT(key) DO UPDATE SET had = 1", key);
   }
-  /** Its run was stopped. */
-  stoppedRun(key: string): void {
+  /** Messages wait there already. */
+  waits(key: string): void {
     run(this.#db.sql, "UPDATE held_sessions SET had = 1 WHERE key = ?", key);
   }
   /** Sessions that have to be told how things are now. */
   untold(limit: number): readonly string[] {
     return all<{ key: string }>(this.#db.sql, "SELECT key FROM held_sessions WHERE told = 0 LIMIT ?", limit).map(({ key }) => key);
   }
-  /** Sessions whose run was stopped or where something waits; the others were told and had nothing to do. */
+  /** Sessions in which something waits; a run that was stopped does not continue. */
   heldCount(): number {
     return one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM held_sessions WHERE had = 1")?.n ?? 0;
   }

@@ -109,7 +109,7 @@ export class Stop {
           // It was stopped or resumed meanwhile: the session is told once more.
           if (isStopped !== (stops.state() !== undefined)) continue;
           stops.told(key);
-          if (isStopped && held?.wasRunning) stops.stoppedRun(key);
+          if (isStopped && held?.hasWaiting) stops.waits(key);
           if (held?.wasRunning)
             runs.push({
               sessionKey: asSessionKey(key),
@@ -139,7 +139,7 @@ export class Stop {
     this.#record(by, origin, "gateway.resume");
     if (!wasStopped) return "Nothing was stopped.";
     if (sessions === 0) return "GSV goes on. Nothing waited.";
-    return `GSV goes on. ${sessions === 1 ? "1 conversation was" : `${sessions} conversations were`} held.`;
+    return `GSV goes on. ${sessions === 1 ? "1 conversation continues" : `${sessions} conversations continue`}.`;
   }
   #record(actor: string, origin: Origin, action: string): void {
     const { audit, background } = this.#ports;

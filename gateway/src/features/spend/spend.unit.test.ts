@@ -7,7 +7,7 @@ import { addSum, guestOf, newIn, type SpendSum } from "../../ports/spend.ts";
 import { type Counted, rule, type Scope, shareOf } from "./caps.ts";
 import { dayOf, nextDay } from "./days.ts";
 import { amountText } from "../../calls/limit-question.ts";
-import { fullError, warning } from "./texts.ts";
+import { fullError, warning, whyFull } from "./texts.ts";
 
 const counted = (costUsd: number, tokens = 0, reserved = 0): Counted => ({
   used: { costUsd, tokens },
@@ -151,6 +151,16 @@ describe("texts", () => {
     assert.match(message, /`gsv config set limits\.dayCostUsd 20`, or wait until 00:00 \(Europe\/Berlin\)/);
     const tokens = fullError({ ...full, scope: "month", unit: "tokens", limit: 0, used: 1, least: 4_500 }, false, "the next month");
     assert.match(tokens.message, /`gsv config set limits\.monthTokens 10000`/);
+    assert.equal(
+      whyFull(full),
+      "Today's limit leaves too little for the next model call: it may cost up to $0.06, and $9.98 of $10.00 are used.",
+    );
+    assert.match(
+      whyFull({ ...full, used: 0.0024, least: 0.5, missing: 0.1 }),
+      /up to \$0\.50, and \$0\.0024 of \$10\.00 are used, and other runs have set aside a part of the rest\.$/,
+    );
+    assert.match(whyFull({ ...full, used: 10 }), /^Today's limit is reached: \$10\.00 of \$10\.00 were used/);
+    assert.match(warning(full, true), /^Today's limit leaves too little for the next model call: \$9\.98 of \$10\.00/);
     // A limit that was set below what was used.
     assert.match(
       warning({ ...full, unit: "tokens", limit: 1_000, used: 11_824 }, true),

@@ -37,13 +37,19 @@ export function fullError(full: Full, forGuest: boolean, resumes: string): GsvEr
     };
   return { reason, message: `${whyFull(full)} Raise it with ${raise(full)}, or wait until ${resumes}.` };
 }
-export const whyFull = ({ scope, unit, used, limit, least }: Full): string =>
-  `${NAMES[scope]} is reached: ${amountText(unit, used)} of ${amountText(unit, limit)} were used, and the next model call needs ${amountText(unit, least)} or more.`;
+/** A limit of which something is left is not reached: the next call may need more than that. */
+export function whyFull({ scope, unit, used, limit, least }: Full): string {
+  const [spent, most] = [`${amountText(unit, used)} of ${amountText(unit, limit)}`, amountText(unit, least)];
+  if (used >= limit) return `${NAMES[scope]} is reached: ${spent} were used, and the next model call needs ${most} or more.`;
+  const others = used + least <= limit ? ", and other runs have set aside a part of the rest" : "";
+  const may = unit === "tokens" ? "use" : "cost";
+  return `${NAMES[scope]} leaves too little for the next model call: it may ${may} up to ${most}, and ${spent} are used${others}.`;
+}
 /** A word to the owner when most of a limit is used up, or all of it by others. `of`: the guest. */
 export function warning(full: Omit<Full, "least" | "missing">, isFull: boolean, of?: string): string {
   const { scope, unit, used, limit } = full;
   const name = scope === "guest" && of !== undefined ? `The limit of the guest ${JSON.stringify(of)} for today` : NAMES[scope];
   const share = limit > 0 ? `, ${Math.floor((100 * used) / limit)} %` : "";
-  const state = isFull ? "is reached" : "is nearly used up";
+  const state = !isFull ? "is nearly used up" : used >= limit ? "is reached" : "leaves too little for the next model call";
   return `${name} ${state}: ${amountText(unit, used)} of ${amountText(unit, limit)}${share}. \`gsv usage\` shows what used it; ${raise({ ...full, least: 0 })} raises it.`;
 }

@@ -80,7 +80,7 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
       }
       return outcome(await files.update(args.path, context, written(args), args.append !== true));
     },
-    (args) => ({ path: args.path, next: written(args) }),
+    { change: (args) => ({ path: args.path, next: written(args) }) },
   ),
   tool(
     {
@@ -108,7 +108,7 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
       });
       return outcome(await files.update(path, context, next), (written) => ({ ...written, ...(count === 0 ? {} : { replaced: count }) }));
     },
-    (args) => ({ path: args.path, next: edited(args) }),
+    { change: (args) => ({ path: args.path, next: edited(args) }) },
   ),
   tool(
     {
@@ -127,13 +127,15 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
         return { ok: true, result: { path, deleted: false, note: "There is no such file." } };
       return outcome(gone, ({ path: name, deleted }) => ({ path: name, deleted }));
     },
-    ({ path }) => ({
-      path,
-      next: (current) =>
-        current === undefined
-          ? failure("path.not_found", `There is no file \`${path}\` in the workspace.`)
-          : { ok: true, value: undefined },
-    }),
+    {
+      change: ({ path }) => ({
+        path,
+        next: (current) =>
+          current === undefined
+            ? failure("path.not_found", `There is no file \`${path}\` in the workspace.`)
+            : { ok: true, value: undefined },
+      }),
+    },
   ),
   tool(
     {

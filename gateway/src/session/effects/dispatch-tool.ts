@@ -13,6 +13,7 @@ import { shareOf } from "../machine/phase/share.ts";
 import type { State } from "../machine/state.ts";
 import { TOOL_CALL } from "../../ports/audit.ts";
 import { isUnsure, taintMark } from "../../ports/taint.ts";
+import { nothingRead, refusalTaint } from "../../policy/taint.ts";
 import { withoutWait } from "../../calls/wait.ts";
 import { DELEGATE } from "../../agents/delegation.ts";
 import { mayUse, NATIVE_PREFIX } from "../../tools/registry.ts";
@@ -76,7 +77,8 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
           now: ports.wall(),
         });
     const files = outcome.ok && outcome.files !== undefined ? { files: outcome.files } : {};
-    const taint = outcome.ok && outcome.taint !== undefined ? { taint: outcome.taint } : {};
+    const known = outcome.ok ? outcome.taint : refusalTaint(tool, outcome.error.reason);
+    const taint = known === undefined ? {} : { taint: known };
     const note = outcome.ok && outcome.note !== undefined ? { note: outcome.note } : {};
     const used = outcome.ok && outcome.used !== undefined ? { used: outcome.used } : {};
     ports.commit({ type: "ToolResult", callId, from: target, ...report, content, ...files, ...taint, ...note, ...used });
@@ -173,6 +175,8 @@ function refused({ callId, tool }: EffectOf<"DispatchTool">, nodeId: string, why
     callId,
     from: { kind: "node", nodeId },
     content: [{ type: "text", text }],
+    // The gateway's own words.
+    taint: nothingRead(name),
     outcome: first ? "error" : "unknown",
     reason: first ? reason : "tool.outcome_unknown",
   };

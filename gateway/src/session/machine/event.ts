@@ -76,6 +76,8 @@ export type CallTarget =
       readonly withoutWait?: true;
       /** The machine is not connected: the call waits, and is decided when it is back. */
       readonly isAway?: true;
+      /** A machine's own tool for files (TA17). */
+      readonly isFileTool?: true;
     }
   | {
       readonly kind: "none";
@@ -195,6 +197,8 @@ export type EventBody =
       readonly processId?: string;
       /** A native tool's own word about its result, in the place of the call's label. */
       readonly taint?: Taint;
+      /** If a machine's own tool for files gave it, nothing of a file is in it (TA17). */
+      readonly gaveNothing?: true;
       /** For the people who follow the conversation. */
       readonly note?: string;
       /** What runs of other agents used for the call. Their sessions have counted it; here it counts for the run's limits alone. */
@@ -288,9 +292,16 @@ export type Answer =
   | { readonly type: "patched" }
   /**
    * How the question ended; for a repeated answer the same as for the first. `code`: with `asked_again` that of the new question. `before`:
-   * the question had ended at this wall time, so the answer changed nothing.
+   * the question had ended at this wall time, so the answer changed nothing. `why`: with `void`, what the model is told.
    */
-  | { readonly type: "approval"; readonly ended: ApprovalEnd; readonly by?: string; readonly code?: string; readonly before?: number }
+  | {
+      readonly type: "approval";
+      readonly ended: ApprovalEnd;
+      readonly by?: string;
+      readonly code?: string;
+      readonly before?: number;
+      readonly why?: string;
+    }
   | { readonly type: "taken" }
   | { readonly type: "duplicate" }
   | { readonly type: "late" }

@@ -179,7 +179,9 @@ const waitingIn = ({ state: { queue } }: Draft): { readonly waiting?: number } =
 function held(d: Draft, event: EventOf<"Held">): void {
   const { state } = d;
   const { run } = state;
-  d.answer = { type: "aborted", wasRunning: false, cancelled: 0 };
+  const waiting = state.queue.count + (state.afterRun === undefined ? 0 : 1);
+  const told = { type: "aborted", ...(waiting === 0 ? {} : { waiting }) } as const;
+  d.answer = { ...told, wasRunning: false, cancelled: 0 };
   if (!event.held) {
     if (!state.held) return;
     take(d, "holdEnds");
@@ -195,9 +197,9 @@ function held(d: Draft, event: EventOf<"Held">): void {
   if (isRunning(run)) {
     take(d, "runStopped");
     const cancelled = endByAbort(d, run, STOPPED);
-    d.answer = { type: "aborted", wasRunning: true, runId: run.runId, cancelled };
+    d.answer = { ...told, wasRunning: true, runId: run.runId, cancelled };
   } else if (run.phase === "archiving" && run.kind === "compact") {
-    d.answer = { type: "aborted", wasRunning: true, cancelled: 0, ...(run.resume ? { runId: run.resume.runId } : {}) };
+    d.answer = { ...told, wasRunning: true, cancelled: 0, ...(run.resume ? { runId: run.resume.runId } : {}) };
     stopCompaction(d, run, STOPPED);
   }
 }

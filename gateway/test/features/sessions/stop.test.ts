@@ -30,21 +30,21 @@ test("[ST1] [P14] a stop tells every session, lists the stopped runs, and is an 
   const stopped = await admin.ok<GatewayStopResult>("gateway.stop");
   expect(stopped).toMatchObject({ ok: true, pending: 0, runs: [{ sessionKey: key, runId: "r1", cancelledCalls: 2 }] });
   expect(await admin.ok("gateway.status")).toEqual({ stopped: stopped.state });
-  expect(await admin.ok("gateway.resume")).toMatchObject({ wasStopped: true, sessions: 1 });
+  expect(await admin.ok("gateway.resume")).toMatchObject({ wasStopped: true, sessions: 0 });
   expect(await admin.ok("gateway.status")).toEqual({});
   await eventually(() => expect(held).toEqual([true, false]));
   const { entries } = await admin.ok<{ entries: { action: string; actor: string }[] }>("audit.list", {});
   expect(entries.map(({ action }) => action)).toEqual(expect.arrayContaining(["gateway.stop", "gateway.resume"]));
 });
 
-test("[ST5] a resume counts the conversations that were held, not all that were told", async () => {
-  const running = new Set([key]);
-  fakeSessions((name) => ({ hold: async () => ({ wasRunning: running.has(name), cancelled: 0 }) }));
+test("[ST5] a resume counts the conversations in which something waits, not those whose run was stopped", async () => {
+  const waiting = new Set([key]);
+  fakeSessions((name) => ({ hold: async () => ({ wasRunning: true, cancelled: 0, ...(waiting.has(name) ? { hasWaiting: true } : {}) }) }));
   admin = await client();
   for (const peer of ["main", "a", "b", "c"]) await admin.ok("chat.send", { sessionKey: `agent:main:cli:dm:${peer}`, message: "hello" });
   await admin.ok("gateway.stop");
   expect(await admin.ok("gateway.resume")).toMatchObject({ wasStopped: true, sessions: 1 });
-  running.clear();
+  waiting.clear();
   await eventually(async () => {
     await admin.ok("gateway.stop");
     expect(await admin.ok("gateway.resume")).toMatchObject({ sessions: 0 });

@@ -108,7 +108,7 @@ describe("[SP3] [SP5] [F17] [T6] the limit of a day", () => {
     expect((await say("agent:main:cli:dm:other")).state).toBe("final");
     const end = await say();
     expect(end).toMatchObject({ state: "error", reason: "budget.day" });
-    expect(end.error).toMatch(/\$0\.20 of \$0\.25 were used.*`gsv config set limits\.dayCostUsd 1`, or wait until 00:00 \(UTC\)/);
+    expect(end.error).toMatch(/\$0\.20 of \$0\.25 are used.*`gsv config set limits\.dayCostUsd 1`, or wait until 00:00 \(UTC\)/);
     expect(await say("agent:main:cli:dm:third")).toMatchObject({ reason: "budget.day" });
     expect(calls).toHaveLength(2);
     const { total, caps, attention } = await usage();
@@ -330,7 +330,7 @@ describe("[SP10] [K12] the owner allows more than a limit", () => {
     await say();
     const { runId, end } = await asks();
     expect(end.text).toMatch(
-      /^The run is paused\. Today's limit is reached: \$0\.20 of \$0\.25 were used.*\(limits\.dayCostUsd\)\n\| Continue with another \$0\.25 today\?/,
+      /^The run is paused\. Today's limit leaves too little for the next model call: it may cost up to \$0\.\d+, and \$0\.20 of \$0\.25 are used.*\(limits\.dayCostUsd\)\n\| Continue with another \$0\.25 today\?/,
     );
     expect((await peer.ok<ResultOf<"approval.list">>("approval.list", {})).approvals).toMatchObject([
       { code: end.approvalId, limit: true, tool: "limit", rule: "limits.dayCostUsd", text: "Continue with another $0.25 today?" },

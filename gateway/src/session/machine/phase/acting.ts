@@ -11,6 +11,7 @@ import {
   nodeDisconnected,
   type Ruling,
 } from "../../../calls/rules.ts";
+import { nothingRead } from "../../../policy/taint.ts";
 import type { OthersUse } from "../../../ports/others-use.ts";
 import { type ContentBlock, type MediaBlock, textOf } from "../../../ports/messages.ts";
 import { type Draft, appendMessage, appendNotice, open, settle, status, take } from "../draft.ts";
@@ -63,7 +64,12 @@ export function toolResult(d: Draft, event: EventOf<"ToolResult">): void {
         outcome: event.outcome,
         ...(event.reason === undefined ? {} : { reason: event.reason }),
         durationMs: event.durationMs ?? Math.max(0, d.at.now - call.startedAt),
-        ...heardResult(d, call.name, event.taint, call.taint),
+        ...heardResult(
+          d,
+          call.name,
+          event.taint ?? (event.gaveNothing && call.isFileTool ? nothingRead(call.name) : undefined),
+          call.taint,
+        ),
         message: {
           role: "toolResult",
           toolCallId: providerCallId(run, call.index),

@@ -5,6 +5,7 @@ import {
   awaitApproval,
   type AwaitingCall,
   type CallPlan,
+  type Closing,
   isRepeatable,
   type OpenCall,
   planCall,
@@ -31,6 +32,7 @@ export function planOf(callId: string, index: number, name: string, resolved: Po
   const { idempotent, deadlineMs, taint } = resolved;
   const ledger = resolved.kind === "node" && resolved.ledger;
   const wait = resolved.kind === "node" && resolved.waitMs !== undefined ? { waitMs: resolved.waitMs } : {};
+  const isFileTool = resolved.kind === "node" && resolved.isFileTool ? { isFileTool: resolved.isFileTool } : {};
   const isWait = resolved.kind === "native" && resolved.isWait ? { isWait: resolved.isWait } : {};
   return {
     callId,
@@ -43,6 +45,7 @@ export function planOf(callId: string, index: number, name: string, resolved: Po
     deadlineMs,
     ...wait,
     ...(taint ? { taint } : {}),
+    ...isFileTool,
   };
 }
 /** The effect that hands the call over. `seq`: the row with its arguments. */
@@ -117,16 +120,13 @@ function allow(
 ): void {
   const { approval } = call;
   if (target.kind === "none") {
-    d.answer = told(endQuestion(d, call, { ended: "void", by }));
-    closeCall(d, run, call, noLongerPossible(target.reason, target.message));
-    return done(d, "approvalVoid", run, without(run, call));
+    return impossible(d, run, call, by, noLongerPossible(target.reason, target.message), done);
   }
   const isAsAsked = binding.policy === approval.policy && binding.hash === approval.hash && sameTarget(call.target, targetOf(target));
   if (!isAsAsked && target.ask !== undefined) return askAgain(d, run, call, target.ask, { target, binding, args }, done);
   if (!sameTarget(call.target, targetOf(target))) {
-    d.answer = told(endQuestion(d, call, { ended: "void", by }));
-    closeCall(d, run, call, noLongerPossible("tool.unknown", `Not run: ${call.name} is another tool now. Make the call again.`));
-    return done(d, "approvalVoid", run, without(run, call));
+    const text = `Not run: ${call.name} is another tool now. Make the call again.`;
+    return impossible(d, run, call, by, noLongerPossible("tool.unknown", text), done);
   }
   // Only what was offered can be granted, and only with the answer that counts.
   const granted = choice === undefined || approval.offer === undefined ? {} : { choice };
@@ -137,6 +137,12 @@ function allow(
   const planned = planCall(plan.waitMs === undefined ? plan : { ...plan, allowed: { code, hash, policy } }, d.at.now);
   open(d, dispatchOf(run, run.assistantSeq, planned, { ...target, rule: `approval:${code}` }));
   done(d, "approvalAllowed", run, instead(run, call, planned));
+}
+/** The owner learns why, as the model does. */
+function impossible(d: Draft, run: Acting, call: AwaitingCall, by: string, closing: Closing, done: Done): void {
+  d.answer = { ...told(endQuestion(d, call, { ended: "void", by })), why: closing.text };
+  closeCall(d, run, call, closing);
+  done(d, "approvalVoid", run, without(run, call));
 }
 /** What was asked is no longer what would be done, so the answer is void. */
 function askAgain(

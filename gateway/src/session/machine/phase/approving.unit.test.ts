@@ -153,11 +153,17 @@ describe("an answer", () => {
       type: "approval",
       ended: "void",
       by: "client:me",
+      why: "The machine lap is not connected.",
     });
     assert.equal(b.resultOf(CALL).reason, "node.offline");
     const c = paused();
     const other = { target: target({ nodeId: "other" }), binding: { ...BINDING, hash: "hash-2" }, args: {} };
-    assert.deepEqual(answer(c, { code: code(c), present: other }), { type: "approval", ended: "void", by: "client:me" });
+    assert.deepEqual(answer(c, { code: code(c), present: other }), {
+      type: "approval",
+      ended: "void",
+      by: "client:me",
+      why: "Not run: lap__Bash is another tool now. Make the call again.",
+    });
     assert.equal(dispatches(c), 0);
     const d = paused();
     assert.equal(answer(d, { code: code(d), answer: "deny", present: { target: gone, binding: BINDING, args: {} } })?.type, "approval");

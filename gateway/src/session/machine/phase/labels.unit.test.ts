@@ -70,6 +70,25 @@ describe("[TA2] the label of a conversation", () => {
     said.apply({ type: "ToolResult", callId: CALL, from: LAP, content: [], outcome: "ok", taint: of("self") });
     assert.equal(label(said), "self");
   });
+  test("[TA17] rises with no error or empty result of a machine's own tool for files, and with those of every other tool", () => {
+    const failed = (isFileTool: boolean): Bench => {
+      const b = new Bench();
+      b.say("a");
+      b.reply("", [call({ taint: of("files"), ...(isFileTool ? { isFileTool } : {}) }, "lap__Read")]);
+      b.apply({
+        type: "ToolResult",
+        callId: CALL,
+        from: LAP,
+        content: [{ type: "text", text: "there is no a" }],
+        outcome: "error",
+        reason: "path.not_found",
+        gaveNothing: true,
+      });
+      return b;
+    };
+    assert.equal(label(failed(true)), "self");
+    assert.equal(label(failed(false)), "files");
+  });
   test("[TA3] rises with a late result and with the end of a process, by the call that they belong to", () => {
     const b = new Bench();
     b.say("a");

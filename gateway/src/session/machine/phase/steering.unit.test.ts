@@ -176,7 +176,9 @@ describe("[WB3] a run that ends before its next step", () => {
     b.say("a");
     b.say("q");
     b.say("s", {}, "steer");
-    b.apply({ type: "Held", held: true });
+    const { answer } = b.apply({ type: "Held", held: true });
+    // The resume counts the conversation for these.
+    assert.deepEqual(answer, { type: "aborted", wasRunning: true, runId: "run-a", cancelled: 0, waiting: 2 });
     assert.deepEqual(b.say("t", {}, "steer"), { type: "accepted", runId: "run-t", queued: true });
     assert.deepEqual(b.say("i", {}, "interrupt"), { type: "accepted", runId: "run-i", queued: true });
     b.apply({ type: "Held", held: false });
