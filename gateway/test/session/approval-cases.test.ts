@@ -169,8 +169,8 @@ it("[P-30] a megabyte of padding is refused without a question", async () => {
 it.each([
   ["gsv__Cron", { action: "add", at: "in 6h", message: "look" }, "A job needs"],
   ["gsv__Cron", { action: "remove" }, "`id` is missing"],
-  ["gsv__Cron", { action: "add", at: "in 6h", name: "a", message: "look", to: "nobody" }, "is not a place"],
-  ["gsv__Message", { to: "nobody", text: "hello" }, "The place is missing"],
+  ["gsv__Cron", { action: "add", at: "in 6h", name: "a", message: "look", to: "no one" }, "is not a place"],
+  ["gsv__Message", { to: "no one", text: "hello" }, "The place is missing"],
   ["gsv__Message", { to: "whatsapp/-/dm/eve", text: " " }, "`text` is empty"],
 ])("[AP17] %s with %j is refused without a question", async (name, args, told) => {
   const on = stage();

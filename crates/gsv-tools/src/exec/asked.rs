@@ -229,8 +229,14 @@ mod tests {
         assert_eq!(open.hosts(None, None).unwrap(), []);
         assert_eq!(ask(&["10.0.0.7:80".into()]).unwrap(), [rule("10.0.0.7:80")]);
         assert_eq!(ask(&["localhost:3000".into()]).unwrap(), [rule("localhost:3000")]);
-        for host in ["10.0.0.8:80", "10.0.0.7", "[::1]:80", "localhost", "LOCALHOST.:3001",
-            "a.localhost:80"] {
+        for host in [
+            "10.0.0.8:80",
+            "10.0.0.7",
+            "[::1]:80",
+            "localhost",
+            "LOCALHOST.:3001",
+            "a.localhost:80",
+        ] {
             let refused = ask(&[host.into()]).unwrap_err().to_string();
             assert!(
                 refused.contains("has listed it with the same port"),

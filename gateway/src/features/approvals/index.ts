@@ -21,7 +21,10 @@ import type { FeatureDefinition } from "../../kernel/feature.ts";
 import { namedSession } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import { askedText } from "../../notify/asked-text.ts";
 import type { ApprovalReport, ApprovalsPort, ApprovalTaken, EventQuestionsPort, WaitingQuestion } from "../../ports/approvals.ts";
+import type { NotifyPort } from "../../ports/notify.ts";
+import type { Origin } from "../../ports/origin.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import { covers } from "../../policy/grants.ts";
@@ -37,6 +40,7 @@ const whyText = (why: string): string =>
   why.length <= WHY_CHARS ? why : `${why.slice(0, WHY_CHARS)} ... (${why.length - WHY_CHARS} characters are not shown)`;
 
 export type ApprovalPorts = SessionsPort &
+  NotifyPort &
   Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "connections" | "database" | "ids" | "now" | "scrub">;
 export interface Answer {
   readonly code: string;
@@ -62,13 +66,13 @@ export const approvalsFeature: FeatureDefinition<
   name: "approvals",
   migrations: APPROVAL_MIGRATIONS,
   create(ports) {
-    const { arm, audit, background, config, connections, now, sessions } = ports;
+    const { arm, audit, background, config, connections, notify, now, sessions } = ports;
     const store = new ApprovalStore(ports.database);
     const grants = new GrantStore(ports.database);
     const events = new EventQuestions(store, ports);
     const record = (entry: Parameters<typeof audit.append>[0]): void => background("audit", audit.append(entry));
 
-    function report({ sessionKey, agentId, revision, waiting, ended, conversation }: ApprovalReport): void {
+    function report({ sessionKey, agentId, revision, origin, waiting, ended, conversation }: ApprovalReport): void {
       const rows = ended.map(({ code, outcome, by, again, choice, at }) => ({
         code,
         outcome,
@@ -121,10 +125,16 @@ export const approvalsFeature: FeatureDefinition<
           detail: `${entry.code} ${entry.callId} ${entry.rule}`,
           argsHash: entry.hash,
         });
+        if (isUnattended(origin)) {
+          const key = taskKey(sessionKey, entry.code);
+          const text = askedText(`The task ${origin.taskId} of the agent ${agentId}`, entry);
+          notify.tell({ kind: "approval", key, cause: key, text, agentId, question: entry.code });
+        }
         connections.broadcast("approval", { state: "waiting", code: entry.code, sessionKey: entry.sessionKey, approval: entry });
       }
       for (const { entry, end } of changes.ended) {
         const { code, outcome, by, again } = end;
+        notify.over(taskKey(sessionKey, code));
         record({
           actor,
           action: "approval.end",
@@ -275,6 +285,11 @@ export const approvalsFeature: FeatureDefinition<
     };
   },
 };
+
+/** No one follows a task of a program, nor one that an event began. Delegations tell the owner of a delegated one (rule DG6). */
+const isUnattended = (origin: Origin | undefined): origin is Extract<Origin, { readonly kind: "task" }> =>
+  origin?.kind === "task" && origin.delegation === undefined;
+const taskKey = (sessionKey: string, code: string): string => `task/${sessionKey}/${code}`;
 
 /** As many as fit a frame, the first ones first. */
 function fitting(entries: readonly ApprovalEntry[]): ApprovalEntry[] {

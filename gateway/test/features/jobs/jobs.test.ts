@@ -3,6 +3,7 @@ import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { ResultOf } from "../../../../protocol/gen/methods.ts";
 import type { AgentJob, JobListResult, JobTaken } from "../../../../protocol/gen/types.ts";
 import { parts } from "../../../src/app/compose.ts";
 import { says } from "../../session/support.ts";
@@ -64,6 +65,10 @@ describe("[JB1] [JB3] a job", () => {
     const [code = ""] = waits.report?.metadata.approvals ?? [];
     expect(waits.report?.summary).toContain(`gsv approval allow ${code}. The job goes on then: gsv job watch ${id}`);
     expect(await inQueue((queue) => [queue.running(), queue.awaiting()])).toEqual([0, 1]);
+    // No one follows its conversation, so the owner is told, once.
+    const { notifications } = await stage.peer.ok<ResultOf<"notifications.list">>("notifications.list", { kind: "approval" });
+    expect(notifications).toMatchObject([{ kind: "approval", text: expect.stringContaining(`The task ${id} of the agent main waits`) }]);
+    expect(notifications[0]?.text).toContain(`\`gsv approval allow ${code}\``);
     await stage.peer.ok("approval.resolve", { code, decision: "allow" });
     const done = await stands(id, "succeeded");
     expect(done.report?.summary).toBe("Written.");

@@ -59,10 +59,11 @@ describe("[RT2] the report", () => {
   });
   test("of a run that waits for the owner comes at once, and the same request has the end when it is allowed", async () => {
     await stage.peer.ok("config.set", { path: "toolApproval", value: { mode: "ask" } });
+    let content = "x";
     stage.answer = ({ messages }) =>
       messages.at(-1)?.role === "toolResult"
         ? says("Written.")
-        : says("", [{ name: "gsv__WriteFile", arguments: { path: "SOUL.md", content: `${stage.calls.length}` } }]);
+        : says("", [{ name: "gsv__WriteFile", arguments: { path: "SOUL.md", content } }]);
     const first = await report(TASK, "k");
     expect(first.status).toBe("awaiting_approval");
     const [code = ""] = first.metadata.approvals ?? [];
@@ -71,7 +72,8 @@ describe("[RT2] the report", () => {
     const end = await report(TASK, "k");
     expect(end).toMatchObject({ status: "completed", summary: "Written.", metadata: { task_id: first.metadata.task_id } });
     expect(end.metadata.approvals).toBeUndefined();
-    // Without a key the same request would be another task.
+    // Without a key the same request would be another task. A write of what is there already is not asked about (rule AP17).
+    content = "y";
     const without = await report(TASK);
     expect(without.summary).toContain(`the conversation ${without.metadata.session_key} has it`);
     expect(without.summary).not.toContain("again");
