@@ -1,6 +1,6 @@
 /** How long the gateway takes to decide about a call. The decision is pure, so it is measured without a gateway. */
 import { decide, type PolicyContext, policyOf } from "../../gateway/src/policy/decide.ts";
-import { loadRegexEngine } from "../../gateway/src/policy/load.ts";
+import { loadPolicyParts } from "../../gateway/src/policy/load.ts";
 import type { Grant } from "../../gateway/src/ports/grants.ts";
 import type { PolicyCall } from "../../gateway/src/ports/policy.ts";
 import { median } from "./process.ts";
@@ -36,7 +36,7 @@ const CALLS: readonly PolicyCall[] = [
 
 /** Microseconds of one decision, with many rules and grants of which none decides. */
 export async function decisionUs(samples: number): Promise<number> {
-  const engine = await loadRegexEngine();
+  const engine = await loadPolicyParts();
   // Half of them name a command, half have a pattern for its text.
   const rules = Array.from({ length: RULES }, (_, at) => ({
     id: `r${at}`,

@@ -137,7 +137,10 @@ describe("hosts for commands in the sandbox", () => {
     const outside = join(machine.folder, "outside.txt");
     assert.equal((await chat(`call laptop__Write ${JSON.stringify({ path: outside, content: "x" })}`, OTHER)).code, 0);
     assert.deepEqual(await waiting(), []);
-    assert.match(told(), /Not run: the file is outside of .* limited to that folder\. [^"]*start the node there again with `--allow-outside`/);
+    assert.match(
+      told(),
+      /Not run: the file is outside of .* limited to that folder\. [^"]*start the node there again with `--allow-outside`/,
+    );
     assert.equal(existsSync(outside), false);
     if (shown.tier !== "bubblewrap") return t.skip("this machine has no bubblewrap");
     for (const name of ["127.0.0.3:80", "localhost:3000"]) {

@@ -127,7 +127,22 @@ fn result(outcome: ApprovalOutcome) -> ApprovalResolveResult {
         limit: None,
         event: None,
         ended_at: None,
+        why: None,
     }
+}
+
+#[test]
+fn ap6_an_allowance_that_came_too_late_says_why() {
+    let late = ApprovalResolveResult {
+        why: Some("Not run: laptop is not connected.".to_owned()),
+        ..result(ApprovalOutcome::Void)
+    };
+    let failure = told("7D2NT", ApprovalAnswerKind::Allow, &late, 0).unwrap_err();
+    assert!(
+        failure
+            .message
+            .contains("no longer be made. The agent is told: Not run: laptop is not connected.")
+    );
 }
 
 #[test]

@@ -255,9 +255,12 @@ pub fn told(code: &str, decision: ApprovalAnswerKind, result: &ApprovalResolveRe
                 ApprovalOutcome::Withdrawn => {
                     format!("{code}: the run ended first{known}, so the answer changes nothing.")
                 }
-                _ => {
-                    format!("{code}: the call can no longer be made, because the policy or what is connected changed.")
-                }
+                _ => match result.why.as_deref().map(visible) {
+                    Some(why) => format!("{code}: the call can no longer be made. The agent is told: {why}"),
+                    None => format!(
+                        "{code}: the call can no longer be made, because the policy or what is connected changed."
+                    ),
+                },
             },
             "List what waits for your word: `gsv approval list`.",
         )),

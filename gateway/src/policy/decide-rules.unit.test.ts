@@ -1,5 +1,4 @@
 /** What the owner's rules decide. */
-import { loadDeletionReader } from "./deletion-reader.ts";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,8 +10,6 @@ import { engine, onNode, native, bash, decided, verdict, rule, command } from ".
 import type { PolicyCall } from "../ports/policy.ts";
 import { decide, policyOf, POLICY_ERROR } from "./decide.ts";
 import { policyProblems } from "./rule-problems.ts";
-
-await loadDeletionReader();
 
 describe("[PO1] rules", () => {
   test("the first that applies decides, and is named", () => {
@@ -383,7 +380,7 @@ test("[PO4] [SB21] a rule that names the command and its sandbox `read-only` can
     { path: "sandbox", op: "equals" as const, value: "read-only" },
   ];
   const config = { rules: [{ id: "look", tool: "*__Bash", decision: "allow" as const, when }] };
-  assert.deepEqual(policyProblems(config, engine, { native: [], machines: [], machineNames: ["lap__Bash"] }), []);
+  assert.deepEqual(policyProblems(config, engine.regex, { native: [], machines: [], machineNames: ["lap__Bash"] }), []);
   const verdictOf = (args: Record<string, unknown>): string =>
     decide(onNode("Bash", "exec", args), { policy: policyOf(config, engine), mode: "ask", isOwners: true }).verdict;
   assert.equal(verdictOf({ command: "ls", sandbox: "read-only" }), "allow");

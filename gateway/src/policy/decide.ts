@@ -9,6 +9,7 @@ import type { Decision, PolicyCall, PolicyMode } from "../ports/policy.ts";
 import { isListed } from "../agents/definition.ts";
 import type { Grant } from "../ports/grants.ts";
 import { commandOf, covers, type GrantContext, grantRule, grantsOf, offerOf, onlyReads, scopeOf } from "./grants.ts";
+import type { DeletionReader } from "./deletion/reading.ts";
 import { hasSandbox, isOutside } from "./hosts.ts";
 import { isForeign, isUnsure, type Taint } from "../ports/taint.ts";
 import { guardedWhy, labelText, isNotSpared, matrixWhy } from "./matrix.ts";
@@ -37,6 +38,12 @@ export interface Policy {
   /** The configured mode. Absent: `defaultDecision`, else everything is allowed. */
   readonly mode: PolicyMode | undefined;
   readonly defaultDecision: ApprovalConfig["defaultDecision"];
+  readonly deletions: DeletionReader;
+}
+/** What is loaded on first use (load.ts). */
+export interface PolicyParts {
+  readonly regex: RegexEngine;
+  readonly deletions: DeletionReader;
 }
 export interface PolicyContext {
   readonly policy: Policy;
@@ -59,7 +66,7 @@ export interface PolicyContext {
   /** What the owner has allowed by earlier answers and still holds. Absent: a client's call, which no grant is for. */
   readonly granted?: Granted | undefined;
 }
-export interface Granted extends Omit<GrantContext, "isOwners" | "taint"> {
+export interface Granted extends Omit<GrantContext, "isOwners" | "taint" | "deletions"> {
   readonly grants: readonly Grant[];
 }
 /** What a model's calls get without any setting. */
@@ -73,10 +80,11 @@ const FAILED: Decision = {
   text: "Not run: the policy could not decide about this call, so it was denied. Tell the user; `gsv config get toolApproval` shows the rules.",
 };
 
-export const policyOf = (config: ApprovalConfig | undefined, engine: RegexEngine): Policy => ({
-  rules: compileRules(config?.rules ?? [], engine),
+export const policyOf = (config: ApprovalConfig | undefined, { regex, deletions }: PolicyParts): Policy => ({
+  rules: compileRules(config?.rules ?? [], regex),
   mode: config?.mode,
   defaultDecision: config?.defaultDecision,
+  deletions,
 });
 
 /** Never throws: an error is a denial. */
@@ -147,8 +155,8 @@ const isRest = (rule: string): boolean => rule === DEFAULT_RULE || rule.startsWi
 const MODE_RULE = "mode:";
 const DEFAULT_RULE = "toolApproval.defaultDecision";
 
-const grantsFor = (call: PolicyCall, { isOwners, taint, granted }: PolicyContext): Grants | undefined =>
-  granted && { ...granted, isOwners, taint, wanted: once(() => scopeOf(call, { ...granted, isOwners })) };
+const grantsFor = (call: PolicyCall, { isOwners, taint, granted, policy: { deletions } }: PolicyContext): Grants | undefined =>
+  granted && { ...granted, isOwners, taint, deletions, wanted: once(() => scopeOf(call, { ...granted, isOwners, deletions })) };
 interface Grants extends Granted, GrantContext {
   /** The scope of the call. Most calls ask nothing, and it takes a reading of the whole command. */
   readonly wanted: () => ReturnType<typeof scopeOf>;
@@ -159,7 +167,7 @@ function byGrant(decision: Decision, unit: Unit, grants: Grants | undefined, cou
   const wanted = grants.wanted();
   if (wanted === undefined) return decision;
   const { what } = wanted;
-  const command = unit?.words === undefined || what.kind !== "commands" ? undefined : commandOf(unit.words, what.sandbox);
+  const command = unit?.words === undefined || what.kind !== "commands" ? undefined : commandOf(unit.words, what.sandbox, grants.deletions);
   const grant = grants.grants.find((one) => counts(one) && covers(one.scope, wanted, command));
   return grant === undefined ? decision : { verdict: "allow", rule: grantRule([grant.id]) };
 }
@@ -249,14 +257,15 @@ function classFor(call: PolicyCall, taint: Taint | undefined): PolicyClass {
 /** Rules TA5 and TA9. As long as no mode is set only protected files are guarded, and in mode full the owner has taken it on themselves. */
 function byMatrix(call: PolicyCall, context: PolicyContext): Extract<Decision, { verdict: "ask" }> | undefined {
   const { taint, isOwners, byOthers = false } = context;
+  const { deletions } = context.policy;
   const mode = modeOf(context);
   if (mode === "full") return undefined;
   // A memory of such a conversation waits for the owner in quarantine (rule TA12), so that nothing has to be asked.
   if (isForeign(taint) && memoryChange(call) === "kept") return undefined;
   const policyClass = classFor(call, taint);
   // In another person's session no such call is offered.
-  const guarded = isOwners ? guardedWhy(call, policyClass, taint, byOthers) : undefined;
-  const why = guarded ?? (mode === undefined ? undefined : matrixWhy(call, policyClass, { taint, isOwners }));
+  const guarded = isOwners ? guardedWhy(call, policyClass, { taint, byOthers, deletions }) : undefined;
+  const why = guarded ?? (mode === undefined ? undefined : matrixWhy(call, policyClass, { taint, isOwners, deletions }));
   if (why === undefined) return undefined;
   return { verdict: "ask", rule: isForeign(taint) ? `taint:${taint.label}` : "protected", why };
 }
@@ -272,7 +281,7 @@ function byMode(call: PolicyCall, context: PolicyContext): Decision {
   const valid = modeOf(context);
   if (valid === undefined) return byDefault(call, context.policy);
   const rule = `${MODE_RULE}${valid}`;
-  const said = modeVerdict(valid, call, context);
+  const said = modeVerdict(valid, call, { ...context, deletions: context.policy.deletions });
   switch (said.verdict) {
     case "allow":
       return { verdict: "allow", rule };

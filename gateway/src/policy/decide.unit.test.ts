@@ -1,5 +1,4 @@
 /** What the policy decides without rules: modes, messages to the owner, deletions, harmless commands. */
-import { loadDeletionReader } from "./deletion-reader.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ApprovalConfig } from "../../../protocol/gen/types.ts";
@@ -7,8 +6,6 @@ import { PolicyModeValues } from "../../../protocol/gen/types.ts";
 import { engine, onNode, native, bash, decided, verdict, rule, command } from "../../test/policy/decisions.ts";
 import type { Decision, PolicyCall, PolicyMode } from "../ports/policy.ts";
 import { DEFAULT_MODE, decide, policyOf } from "./decide.ts";
-
-await loadDeletionReader();
 
 describe("[PO7] the mode decides what no rule decides", () => {
   const calls: Readonly<Record<string, PolicyCall>> = {

@@ -1,11 +1,10 @@
 /** Calls for tests of grants: of a shell, of a file tool and of a tool of the gateway. */
-import { loadDeletionReader } from "./deletion-reader.ts";
 import type { SandboxProfile } from "../../../protocol/gen/types.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { type GrantContext, scopeOf } from "./grants.ts";
+import { loadPolicyParts } from "./load.ts";
 
-await loadDeletionReader();
-
+const { deletions } = await loadPolicyParts();
 export const bash = (command: unknown, more: Record<string, unknown> = {}, nodeId = "lap"): PolicyCall => ({
   name: `${nodeId}__Bash`,
   tool: "Bash",
@@ -31,6 +30,7 @@ export const at = (sandbox: SandboxProfile = "off", more: Partial<GrantContext> 
   isOwners: true,
   agentId: "main",
   sandbox,
+  deletions,
   ...more,
 });
 /** What the commands of a line are granted as. Undefined: once only. */

@@ -1,4 +1,3 @@
-import { loadDeletionReader } from "./deletion-reader.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApprovalRule, SandboxProfile } from "../../../protocol/gen/types.ts";
@@ -6,8 +5,6 @@ import type { PolicyCall } from "../ports/policy.ts";
 import { choiceText, ruleText, scopeText } from "./grant-text.ts";
 import { at, bash, native, write } from "./grant-cases.ts";
 import { offerOf, scopeOf } from "./grants.ts";
-
-await loadDeletionReader();
 
 test("[GR1] the text of an answer names the rule that it makes, or the scope of its grant", () => {
   const offer = offerOf(bash("ping db"), at());

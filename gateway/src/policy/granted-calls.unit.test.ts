@@ -1,4 +1,3 @@
-import { loadDeletionReader } from "./deletion-reader.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
@@ -9,11 +8,9 @@ import { decide, policyOf } from "./decide.ts";
 import type { Grant } from "../ports/grants.ts";
 import { at, bash, native, write } from "./grant-cases.ts";
 import { covers, offerOf, scopeOf } from "./grants.ts";
-import { loadRegexEngine } from "./load.ts";
+import { loadPolicyParts } from "./load.ts";
 
-await loadDeletionReader();
-
-const engine = await loadRegexEngine();
+const engine = await loadPolicyParts();
 test("[GR4] nothing is offered when the conversation has read text of others; a grant still has its scope", () => {
   for (const label of ["peer", "world"] as const) {
     const heard = at("workspace", { taint: { label, source: "a document" } });

@@ -1,4 +1,3 @@
-import { loadDeletionReader } from "./deletion-reader.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { SandboxProfile } from "../../../protocol/gen/types.ts";
@@ -8,11 +7,9 @@ import { decide, type PolicyContext, policyOf } from "./decide.ts";
 import { scopeText } from "./grant-text.ts";
 import { deletionOf } from "./deletion/deletions.ts";
 import { covers, offerOf, scopeOf } from "./grants.ts";
-import { loadRegexEngine } from "./load.ts";
+import { loadPolicyParts } from "./load.ts";
 
-await loadDeletionReader();
-
-const engine = await loadRegexEngine();
+const engine = await loadPolicyParts();
 const asked = (command: string, sandbox: SandboxProfile = "workspace"): PolicyCall => ({
   name: "lap__Bash",
   tool: "Bash",
@@ -22,7 +19,7 @@ const asked = (command: string, sandbox: SandboxProfile = "workspace"): PolicyCa
   sandbox,
 });
 const scope = (command: string, sandbox: SandboxProfile = "workspace"): GrantScope | undefined =>
-  scopeOf(asked(command, sandbox), { isOwners: true, agentId: "main", sandbox });
+  scopeOf(asked(command, sandbox), { isOwners: true, agentId: "main", sandbox, deletions: engine.deletions });
 const lineOf = (command: string, sandbox?: SandboxProfile): string | undefined => {
   const what = scope(command, sandbox)?.what;
   return what?.kind === "line" ? what.line : undefined;
@@ -125,7 +122,7 @@ describe("[GR3] [PO13] what a command that may delete many files is granted as",
     }
   });
   test("[GR2] in the folder in which the machine worked, and no rule, which would hold in each", () => {
-    const context = { isOwners: true, agentId: "main", sandbox: "workspace" } as const;
+    const context = { isOwners: true, agentId: "main", sandbox: "workspace", deletions: engine.deletions } as const;
     const at = (workspace?: string): GrantScope => {
       const found = scopeOf(asked("rm -rf t"), { ...context, workspace });
       assert.ok(found);

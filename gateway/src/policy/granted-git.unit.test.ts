@@ -1,4 +1,3 @@
-import { loadDeletionReader } from "./deletion-reader.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { SandboxProfile } from "../../../protocol/gen/types.ts";
@@ -6,11 +5,9 @@ import type { PolicyCall } from "../ports/policy.ts";
 import { decide, policyOf } from "./decide.ts";
 import { at, bash, commands } from "./grant-cases.ts";
 import { offerOf, onlyReads, scopeOf } from "./grants.ts";
-import { loadRegexEngine } from "./load.ts";
+import { loadPolicyParts } from "./load.ts";
 
-await loadDeletionReader();
-
-const engine = await loadRegexEngine();
+const engine = await loadPolicyParts();
 describe("[GR3] git and other programs that start what a configuration in the folder names", () => {
   const GIT = [
     "git status",

@@ -1,4 +1,3 @@
-import { loadDeletionReader } from "./deletion-reader.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { SandboxProfile } from "../../../protocol/gen/types.ts";
@@ -9,11 +8,9 @@ import type { Grant } from "../ports/grants.ts";
 import { at, bash } from "./grant-cases.ts";
 import { covers, scopeOf } from "./grants.ts";
 import { askedHosts, withoutHosts } from "./hosts.ts";
-import { loadRegexEngine } from "./load.ts";
+import { loadPolicyParts } from "./load.ts";
 
-await loadDeletionReader();
-
-const engine = await loadRegexEngine();
+const engine = await loadPolicyParts();
 describe("[SB17] hosts that an answer allows", () => {
   test("[SB17] a call for hosts by its hosts, whatever its commands are; a part of them is covered, another host is not", () => {
     const asks = (hosts: unknown, more: Record<string, unknown> = {}, sandbox: SandboxProfile = "workspace") =>

@@ -7,7 +7,7 @@ import type { ApprovalRule, SandboxProfile } from "../../../protocol/gen/types.t
 import type { GrantedCommand, GrantedWhat, GrantScope, Offer } from "../ports/grants.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { isForeign, type Taint } from "../ports/taint.ts";
-import { deletesMany, deletionOf } from "./deletion-reader.ts";
+import type { DeletionReader } from "./deletion/reading.ts";
 import { nameOf } from "./wrappers.ts";
 import { askedHosts, HOSTS, isOutside, SANDBOX } from "./hosts.ts";
 import { classOf, TRANSFER } from "./call-class.ts";
@@ -26,6 +26,7 @@ export interface GrantContext {
   readonly workspace?: string | undefined;
   /** What the conversation has read. Absent: nothing of others. */
   readonly taint?: Taint | undefined;
+  readonly deletions: DeletionReader;
 }
 /** Whether an answer may allow more than one call, as a grant or as a rule (rule GR4). Text of others must not ask for more than once. */
 export const mayGrant = ({ isOwners, taint }: Pick<GrantContext, "isOwners" | "taint">): boolean => isOwners && !isForeign(taint);
@@ -48,9 +49,7 @@ const MOVES: ReadonlySet<string> = new Set(["cd", "pushd", "popd", "chdir", "z"]
 export function scopeOf(call: PolicyCall, context: GrantContext): GrantScope | undefined {
   // No grant counts in another person's session.
   if (!context.isOwners) return undefined;
-  const what = isBashCall(call)
-    ? (hostsOf(call, context.sandbox) ?? commandsOf(call, context.sandbox))
-    : (filesOf(call) ?? destinationOf(call));
+  const what = isBashCall(call) ? (hostsOf(call, context) ?? commandsOf(call, context)) : (filesOf(call) ?? destinationOf(call));
   if (what === undefined) return undefined;
   const { target, tool } = call;
   const { agentId, workspace } = context;
@@ -96,13 +95,13 @@ export function offerOf(call: PolicyCall, context: GrantContext, scopeIn = () =>
 }
 
 /** The sandbox confines the commands; what the answer opens are the hosts. A command that deletes many files asks each time (rule PO13). */
-function hostsOf({ args, target }: PolicyCall, sandbox: SandboxProfile): GrantedWhat | undefined {
+function hostsOf({ args, target }: PolicyCall, { sandbox, deletions }: GrantContext): GrantedWhat | undefined {
   const hosts = target.kind === "node" ? askedHosts(args, sandbox) : undefined;
   const command = args[COMMAND];
-  if (hosts === undefined || typeof command !== "string" || deletionOf(command) !== "few") return undefined;
+  if (hosts === undefined || typeof command !== "string" || deletions.deletionOf(command) !== "few") return undefined;
   return Object.keys(args).some((name) => !HOST_ARGUMENTS.has(name)) ? undefined : { kind: "hosts", sandbox, hosts };
 }
-function commandsOf({ args }: PolicyCall, reported: SandboxProfile): GrantedWhat | undefined {
+function commandsOf({ args }: PolicyCall, { sandbox: reported, deletions }: GrantContext): GrantedWhat | undefined {
   const { command, workdir } = args;
   const leaves = isOutside(args);
   const sandbox = leaves ? "off" : reported;
@@ -115,14 +114,14 @@ function commandsOf({ args }: PolicyCall, reported: SandboxProfile): GrantedWhat
   const folder = workdir === undefined ? "" : normalPath(workdir);
   const commands: GrantedCommand[] = [];
   for (const { words } of read.commands) {
-    const found = commandOf(words, sandbox, leaves && reported !== "off");
+    const found = commandOf(words, sandbox, deletions, leaves && reported !== "off");
     if (found === undefined) return undefined;
     if (!commands.some((other) => sameCommand(found, other))) commands.push(found);
   }
   if (commands.length > MAX_COMMANDS) return undefined;
   // What deletes is told from the whole line: none of its commands may delete by itself, and all together do.
-  if (deletionOf(command) === "few") return { kind: "commands", sandbox, folder, commands };
-  return namesAll(read.commands, command) ? { kind: "line", sandbox, folder, line: command } : undefined;
+  if (deletions.deletionOf(command) === "few") return { kind: "commands", sandbox, folder, commands };
+  return namesAll(read.commands, command, deletions) ? { kind: "line", sandbox, folder, line: command } : undefined;
 }
 
 /** Delete what their operands name, and take nothing else as a name unless an option says so. */
@@ -132,7 +131,7 @@ const TAKES_MORE = /^(?:--?[a-z0-9-]+-f[a-z-]*(?:=|$)|--?files?0|-(?:exec|ok)|-c
 /** In a question and in lists a line is one line of text. */
 const BREAKS_LINE = /[\p{Cc}\u2028\u2029]/u;
 /** Whether a line that deletes says itself what it deletes: the same line does not take other names the next time. */
-function namesAll(commands: readonly SimpleCommand[], line: string): boolean {
+function namesAll(commands: readonly SimpleCommand[], line: string, { deletesMany }: DeletionReader): boolean {
   if (BREAKS_LINE.test(line)) return false;
   const isPiped = line.includes("|");
   return commands.every(({ words }) => {
@@ -148,7 +147,12 @@ const actsOnArguments = ([program = ""]: readonly string[]): boolean => ACTS_ON_
 /** A name with other characters could read as a part of the sentence that says what is allowed. */
 const PROGRAM = /^[\w./+@-]+$/;
 /** The scope of one command. Undefined: it may be allowed once only. `leaves`: the sandbox that its machine has. */
-export function commandOf(words: readonly string[], sandbox: SandboxProfile, leaves = false): GrantedCommand | undefined {
+export function commandOf(
+  words: readonly string[],
+  sandbox: SandboxProfile,
+  { deletesMany }: DeletionReader,
+  leaves = false,
+): GrantedCommand | undefined {
   const [program = ""] = words;
   if (MOVES.has(program) || !PROGRAM.test(program)) return undefined;
   const possible = sandbox === "off" ? unconfinedGrant(words, leaves) : "any";

@@ -1,4 +1,3 @@
-import { loadDeletionReader } from "./deletion-reader.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { SandboxProfile } from "../../../protocol/gen/types.ts";
@@ -7,11 +6,9 @@ import { decide, type Granted, type PolicyContext, policyOf } from "./decide.ts"
 import type { Grant, GrantScope } from "../ports/grants.ts";
 import { at, bash, commands, native, write } from "./grant-cases.ts";
 import { commandOf, covers, type GrantContext, offerOf, scopeOf } from "./grants.ts";
-import { loadRegexEngine } from "./load.ts";
+import { loadPolicyParts } from "./load.ts";
 
-await loadDeletionReader();
-
-const engine = await loadRegexEngine();
+const engine = await loadPolicyParts();
 
 describe("[GR3] what a command can be granted as", () => {
   const outside: readonly (readonly [command: string, scope: unknown])[] = [
@@ -241,13 +238,16 @@ describe("[GR3] what a command can be granted as", () => {
   test("[GR3] what shows the environment, makes what others start, or hides its subcommand behind options is granted as exactly the one command", () => {
     for (const command of ["printenv HOME", "printenv", "ps aux", "ps"]) assert.deepEqual(commands(command), [command.split(" ")], command);
     for (const command of ["touch .git/hooks/pre-commit", "touch .envrc a", "mkdir -p .git/hooks"])
-      assert.notEqual(commandOf(command.split(" "), "off")?.words, undefined, command);
+      assert.notEqual(commandOf(command.split(" "), "off", engine.deletions)?.words, undefined, command);
     for (const command of ["touch a b/c.txt", "mkdir -p src/new"])
-      assert.equal(commandOf(command.split(" "), "off")?.words, undefined, command);
+      assert.equal(commandOf(command.split(" "), "off", engine.deletions)?.words, undefined, command);
     for (const command of ["git --no-pager log", "git -C . log", "npm --silent test", "docker -H x ps"])
-      assert.deepEqual(commandOf(command.split(" "), "workspace"), { program: command.split(" ")[0], words: command.split(" ") });
-    assert.deepEqual(commandOf(["git", "log", "-3"], "workspace"), { program: "git", subcommand: "log" });
-    assert.deepEqual(commandOf(["prettier", "--check", "."], "workspace"), { program: "prettier" });
+      assert.deepEqual(commandOf(command.split(" "), "workspace", engine.deletions), {
+        program: command.split(" ")[0],
+        words: command.split(" "),
+      });
+    assert.deepEqual(commandOf(["git", "log", "-3"], "workspace", engine.deletions), { program: "git", subcommand: "log" });
+    assert.deepEqual(commandOf(["prettier", "--check", "."], "workspace", engine.deletions), { program: "prettier" });
   });
   test("[GR2] no answer covers the whole home of a person, nor files from which the system starts programs", () => {
     const whatOf = (path: string) => scopeOf(write(path), at())?.what;

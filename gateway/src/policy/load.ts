@@ -3,8 +3,8 @@
  * has one. Keeps the last policy.
  */
 import type { ApprovalConfig } from "../../../protocol/gen/types.ts";
-import { type Policy, policyOf } from "./decide.ts";
-import { isReaderLoaded, loadDeletionReader } from "./deletion-reader.ts";
+import { type Policy, policyOf, type PolicyParts } from "./decide.ts";
+import { type DeletionReader, NOT_READ } from "./deletion/reading.ts";
 import type { RegexEngine } from "./regex.ts";
 
 /** Its conditions hold for no call of a rule that allows, and are unsure for every other rule. */
@@ -14,8 +14,23 @@ const NOT_NEEDED: RegexEngine = () => ({ ok: false, problem: "no rule has a regu
 const hasRegex = (config: ApprovalConfig | undefined): boolean =>
   (config?.rules ?? []).some(({ when = [] }) => when.some(({ op }) => op === "regex"));
 
-const engineFor = (config: ApprovalConfig | undefined): RegexEngine | Promise<RegexEngine> =>
-  hasRegex(config) ? loadRegexEngine() : NOT_NEEDED;
+async function partsFor(config: ApprovalConfig | undefined): Promise<PolicyParts> {
+  const [regex, deletions] = await Promise.all([hasRegex(config) ? loadRegexEngine() : NOT_NEEDED, loadDeletionReader()]);
+  return { regex, deletions };
+}
+/** Everything that a policy may need. Never rejects. */
+export async function loadPolicyParts(): Promise<PolicyParts> {
+  const [regex, deletions] = await Promise.all([loadRegexEngine(), loadDeletionReader()]);
+  return { regex, deletions };
+}
+/** A start that runs no tool needs none of it. */
+async function loadDeletionReader(): Promise<DeletionReader> {
+  try {
+    return (await import("./deletion/reader.lazy.ts")).reader;
+  } catch {
+    return NOT_READ;
+  }
+}
 
 /** Never rejects. */
 export async function loadRegexEngine(): Promise<RegexEngine> {
@@ -31,12 +46,11 @@ export class Policies {
 
   /** The same object again, as long as the configuration is the same object. */
   async of(config: ApprovalConfig | undefined): Promise<Policy> {
-    if (!isReaderLoaded()) await loadDeletionReader();
     if (this.#kept !== undefined && this.#kept.config === config) return this.#kept.policy;
-    const engine = await engineFor(config);
-    const policy = policyOf(config, engine);
-    // An engine that could not be loaded is tried again with the next call.
-    if (engine !== WITHOUT_ENGINE) this.#kept = { config, policy };
+    const parts = await partsFor(config);
+    const policy = policyOf(config, parts);
+    // What could not be loaded is tried again with the next call.
+    if (parts.regex !== WITHOUT_ENGINE && parts.deletions !== NOT_READ) this.#kept = { config, policy };
     return policy;
   }
 }

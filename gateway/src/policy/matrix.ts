@@ -5,6 +5,7 @@
 import type { PolicyClass } from "../../../protocol/gen/types.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { isForeign, isUnsure, type Taint, taintText } from "../ports/taint.ts";
+import type { DeletionReader } from "./deletion/reading.ts";
 import { SANDBOXED_TOOLS } from "./hosts.ts";
 import { isOfJobs } from "./call-class.ts";
 import { isContained, mayReachHosts, programText, uncontainedWhy } from "./contained.ts";
@@ -15,6 +16,7 @@ export interface MatrixContext {
   readonly taint: Taint | undefined;
   /** The owner's own session: its prompt has the owner's private files. */
   readonly isOwners: boolean;
+  readonly deletions: DeletionReader;
 }
 /** A call that only reads needs no word. */
 type Acting = Exclude<PolicyClass, "read_private" | "read_public">;
@@ -25,11 +27,11 @@ export const isNotSpared = (call: PolicyCall, policyClass: PolicyClass): boolean
 const NOT_SPARED: ReadonlySet<PolicyClass> = new Set<PolicyClass>(["egress", "control", "write_protected", "exec"]);
 
 /** Why the call needs a word. Undefined: the matrix has nothing against it. `policyClass`: what the call does at most. */
-export function matrixWhy(call: PolicyCall, policyClass: PolicyClass, { taint, isOwners }: MatrixContext): string | undefined {
+export function matrixWhy(call: PolicyCall, policyClass: PolicyClass, { taint, isOwners, deletions }: MatrixContext): string | undefined {
   if (!isForeign(taint) || !isActing(policyClass) || !asks(call, policyClass, taint, isOwners)) return undefined;
-  return whyOf(call, policyClass);
+  return whyOf(call, policyClass, deletions);
 }
-function whyOf(call: PolicyCall, policyClass: Acting): string {
+function whyOf(call: PolicyCall, policyClass: Acting, deletions: DeletionReader): string {
   switch (policyClass) {
     case "write_workspace":
       return "It writes the agent's workspace.";
@@ -39,7 +41,7 @@ function whyOf(call: PolicyCall, policyClass: Acting): string {
       return fileText(call);
     case "exec":
       // What stays inside asks because it may reach hosts.
-      return executionWhy(call, uncontainedWhy(call) ?? `It ${programText(call)} in the sandbox, with hosts.`);
+      return executionWhy(call, uncontainedWhy(call) ?? `It ${programText(call)} in the sandbox, with hosts.`, deletions);
     case "control":
       return controlText(call);
     case "egress":
@@ -57,8 +59,14 @@ function asks(call: PolicyCall, policyClass: Acting, { label }: Taint, isOwners:
  * Why a change of a protected file or of a job needs a word (rules TA9, SC11). Undefined: the owner asked for it, and no one else can have.
  * `byOthers`: the run was not plainly caused by the owner.
  */
-export const guardedWhy = (call: PolicyCall, policyClass: PolicyClass, taint: Taint | undefined, byOthers: boolean): string | undefined =>
-  isGuarded(call, policyClass) && (isUnsure(taint) || byOthers) ? whyOf(call, policyClass) + unsureText(taint, byOthers) : undefined;
+export const guardedWhy = (
+  call: PolicyCall,
+  policyClass: PolicyClass,
+  { taint, byOthers, deletions }: Pick<MatrixContext, "taint" | "deletions"> & { readonly byOthers: boolean },
+): string | undefined =>
+  isGuarded(call, policyClass) && (isUnsure(taint) || byOthers)
+    ? whyOf(call, policyClass, deletions) + unsureText(taint, byOthers)
+    : undefined;
 const isGuarded = (call: PolicyCall, policyClass: PolicyClass): policyClass is "write_protected" | "control" =>
   policyClass === "write_protected" || (policyClass === "control" && isOfJobs(call));
 function unsureText(taint: Taint | undefined, byOthers: boolean): string {

@@ -1,17 +1,14 @@
 /** What a label asks about, as a table of classes, labels and modes. */
-import { loadDeletionReader } from "./deletion-reader.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { PolicyClassValues, type ApprovalConfig, type PolicyClass } from "../../../protocol/gen/types.ts";
 import type { Decision, PolicyCall, PolicyMode } from "../ports/policy.ts";
 import type { Taint, TaintLabel } from "../ports/taint.ts";
 import { decide, policyOf } from "./decide.ts";
-import { loadRegexEngine } from "./load.ts";
+import { loadPolicyParts } from "./load.ts";
 import { isNotSpared } from "./matrix.ts";
 
-await loadDeletionReader();
-
-const engine = await loadRegexEngine();
+const engine = await loadPolicyParts();
 const SANDBOX = "workspace";
 const callOf = (policyClass: PolicyClass, sandboxed = false): PolicyCall =>
   policyClass === "exec" || policyClass === "write_files"

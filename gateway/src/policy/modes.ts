@@ -2,8 +2,7 @@
 import type { PolicyCall, PolicyMode } from "../ports/policy.ts";
 import { classOf, isOfJobs, makesJob, TRANSFER } from "./call-class.ts";
 import { placeOf, uncontainedWhy } from "./contained.ts";
-import { MAX_DELETED } from "./deletion/reading.ts";
-import { deleterIn, deletionOf } from "./deletion-reader.ts";
+import { type DeletionReader, MAX_DELETED } from "./deletion/reading.ts";
 import { isJobForOwner, isToOwner } from "./own-places.ts";
 import { isOrdinaryInside } from "./paths.ts";
 import { commandText, isBashCall } from "./rules.ts";
@@ -53,8 +52,9 @@ export interface ModeFacts {
   readonly isOwners: boolean;
   readonly ownPlaces?: readonly string[];
   readonly jobsMade?: JobsMade | undefined;
+  readonly deletions: DeletionReader;
 }
-export function modeVerdict(mode: PolicyMode, call: PolicyCall, { isOwners, ownPlaces = [], jobsMade }: ModeFacts): ModeVerdict {
+export function modeVerdict(mode: PolicyMode, call: PolicyCall, { isOwners, ownPlaces = [], jobsMade, deletions }: ModeFacts): ModeVerdict {
   if (mode === "full") return ALLOW;
   const ask = (why: string): ModeVerdict => ({ verdict: "ask", why });
   const policyClass = classOf(call);
@@ -71,7 +71,9 @@ export function modeVerdict(mode: PolicyMode, call: PolicyCall, { isOwners, ownP
       if (mode === "auto" && isOrdinaryInside(call.args["path"])) return ALLOW;
       return ask(fileText(call));
     case "exec":
-      return mode === "auto" ? running(call) : ask(executionWhy(call, uncontainedWhy(call) ?? `It runs a program on ${placeOf(call)}.`));
+      return mode === "auto"
+        ? running(call, deletions)
+        : ask(executionWhy(call, uncontainedWhy(call) ?? `It runs a program on ${placeOf(call)}.`, deletions));
     case "egress":
       if (mode === "auto" && isOwners && isToOwner(call, ownPlaces)) return ALLOW;
       return ask(egressText(call));
@@ -91,15 +93,15 @@ function manyJobs(call: PolicyCall, made: JobsMade | undefined): ModeVerdict {
 }
 
 /** Deleting many files asks, also inside the sandbox: what a command deletes cannot be restored (rule PO13). */
-function running(call: PolicyCall): ModeVerdict {
-  const why = executionWhy(call, uncontainedWhy(call));
+function running(call: PolicyCall, deletions: DeletionReader): ModeVerdict {
+  const why = executionWhy(call, uncontainedWhy(call), deletions);
   return why === "" ? ALLOW : { verdict: "ask", why };
 }
 /** Why a program asks: `where` it runs, then what it may delete. Empty: it does not. */
-export const executionWhy = (call: PolicyCall, where: string | undefined): string =>
-  [where, deletingWhy(call)].filter((why) => why !== undefined).join(" ");
+export const executionWhy = (call: PolicyCall, where: string | undefined, deletions: DeletionReader): string =>
+  [where, deletingWhy(call, deletions)].filter((why) => why !== undefined).join(" ");
 /** Why a command asks that may delete many files. Undefined for every other call. */
-function deletingWhy(call: PolicyCall): string | undefined {
+function deletingWhy(call: PolicyCall, { deletionOf, deleterIn }: DeletionReader): string | undefined {
   const command = isBashCall(call) ? commandText(call.args) : undefined;
   if (typeof command !== "string" || deletionOf(command) === "few") return undefined;
   const deleter = deleterIn(command);

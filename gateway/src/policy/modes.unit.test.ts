@@ -1,10 +1,7 @@
-import { loadDeletionReader } from "./deletion-reader.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TRANSFER } from "./call-class.ts";
 import { egressText } from "./modes.ts";
-
-await loadDeletionReader();
 
 test("[AP10] the question about a copy shows the machine and the end of a long path, and that something is left out", () => {
   const copies = (source: unknown): string =>

@@ -5,13 +5,10 @@ import type { ToolEntry } from "../ports/tool-entry.ts";
 import { type ApprovalConfig, asAgentId, asCallId, asNodeId, type NodeEntry } from "../../../protocol/gen/types.ts";
 import { machineEntry, nativeEntry } from "../../test/support/tool-entries.ts";
 import { policyOf } from "../policy/decide.ts";
-import { loadDeletionReader } from "../policy/deletion-reader.ts";
-import { re2 } from "../policy/regex.lazy.ts";
+import { loadPolicyParts } from "../policy/load.ts";
 import { ToolRegistry } from "../tools/registry.ts";
 import { fromNative, fromNode, toContent } from "./tool-content.ts";
 import { resolveCall, runTools, type ToolTable } from "./tools.ts";
-
-await loadDeletionReader();
 
 const entry = (nodeId: string, online: boolean): NodeEntry => ({
   nodeId: asNodeId(nodeId),
@@ -20,6 +17,8 @@ const entry = (nodeId: string, online: boolean): NodeEntry => ({
   toolCapabilities: {},
   tools: ["Bash"],
 });
+const parts = await loadPolicyParts();
+const { deletions } = parts;
 const native = [nativeEntry("gsv__ReadFile", { idempotent: true }, "always"), nativeEntry("gsv__WriteFile")];
 const machines = [
   machineEntry("lap", "Bash"),
@@ -32,7 +31,7 @@ const table: ToolTable = {
   tools: new ToolRegistry(native, machines),
   nodes: [entry("lap", true), entry("off", false)],
   toolMs: 60_000,
-  policy: { policy: { rules: [], mode: undefined, defaultDecision: undefined } },
+  policy: { policy: { rules: [], mode: undefined, defaultDecision: undefined, deletions } },
   grants: { agentId: "main", held: [] },
 };
 
@@ -112,7 +111,7 @@ test("[G5] a call's time comes from its tool's entry and its arguments", () => {
 
 describe("[PO7] [GR1] the policy's word about a call", () => {
   const withSandbox = { ...entry("lap", true), sandbox: { profile: "workspace" } } as NodeEntry;
-  const asking = { policy: { rules: [], mode: "auto", defaultDecision: undefined } } as const;
+  const asking = { policy: { rules: [], mode: "auto", defaultDecision: undefined, deletions } } as const;
   const exec = new ToolRegistry(native, [{ ...machineEntry("lap", "Bash"), policyClass: "exec" }]);
   test("knows the sandbox of the call's own machine", () => {
     const ruleOf = (nodes: readonly NodeEntry[]) => {
@@ -134,7 +133,7 @@ describe("[PO7] [GR1] the policy's word about a call", () => {
     };
     assert.ok(askOf("ls")?.offer);
     assert.ok(!("offer" in (askOf("ls $HOME") ?? {})));
-    const denies = { policy: { rules: [], mode: "plan", defaultDecision: undefined } } as const;
+    const denies = { policy: { rules: [], mode: "plan", defaultDecision: undefined, deletions } } as const;
     const target = resolveCall("lap__Bash", { command: "make" }, { ...table, tools: exec, policy: denies });
     assert.deepEqual(target.kind === "none" && [target.reason, target.rule], ["policy.denied", "mode:plan"]);
     const failing = { ...table, tools: exec, policy: { policy: undefined as unknown as typeof asking.policy } };
@@ -241,7 +240,7 @@ describe("[X7][S8] sessions that are not the owner's", () => {
 
 describe("[OM1] machines that are not connected", () => {
   const ruled = (rules: NonNullable<ApprovalConfig["rules"]>): ToolTable["policy"] => ({
-    policy: policyOf({ rules, defaultDecision: "allow" }, re2),
+    policy: policyOf({ rules, defaultDecision: "allow" }, parts),
   });
   const away: ToolTable = { ...table, tools: new ToolRegistry([{ ...machineEntry("off", "Bash"), isAway: true }], machines) };
   const waitOf = (name: string, args: object, on: ToolTable): unknown => {

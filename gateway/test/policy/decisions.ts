@@ -1,13 +1,10 @@
 /** Calls, rules and decisions for tests of the policy. */
-import { loadDeletionReader } from "../../src/policy/deletion-reader.ts";
 import type { ApprovalConfig, ApprovalRule, PolicyClass } from "../../../protocol/gen/types.ts";
 import { decide, policyOf } from "../../src/policy/decide.ts";
-import { loadRegexEngine } from "../../src/policy/load.ts";
+import { loadPolicyParts } from "../../src/policy/load.ts";
 import type { Decision, PolicyCall, PolicyMode } from "../../src/ports/policy.ts";
 
-await loadDeletionReader();
-
-export const engine = await loadRegexEngine();
+export const engine = await loadPolicyParts();
 export const onNode = (tool: string, policyClass: PolicyClass, args: Record<string, unknown>): PolicyCall => ({
   name: `lap__${tool}`,
   tool,

@@ -2,7 +2,8 @@
  * Variables that a text sets for the programs it runs (rule PO13). PURE. A program may take the value for options, as tar does with TAR_OPTIONS,
  * or for a command, as make does with CC.
  */
-import { type TemporaryTrust, countOf, namesDeleter } from "./deleters.ts";
+import { countOf, namesDeleter } from "./deleters.ts";
+import type { TemporaryTrust } from "./temporary-paths.ts";
 import { evaluates, keepsSubstitution } from "./evaluated-values.ts";
 import { mentionsDeletion } from "./mentioned-deletions.ts";
 import type { ReadingSteps } from "./reading-steps.ts";

@@ -1,6 +1,6 @@
 /** Commands that copy or link the file of a program that deletes: under another name it deletes as well (rule PO13). PURE. */
 import { nameOf } from "../wrappers.ts";
-import type { Commands } from "./deleters.ts";
+import type { Commands } from "./reading.ts";
 import { arePlainFiles } from "./file-names.ts";
 import { givenVariables } from "./given-variables.ts";
 import { LINKERS, MOVERS } from "./moved-files.ts";

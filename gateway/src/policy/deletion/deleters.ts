@@ -2,6 +2,7 @@
  * How many files a command names for deletion (rule PO13). PURE. By its own name and options only; deletions.ts looks for the commands.
  */
 
+import { isTemporary, type TemporaryTrust } from "./temporary-paths.ts";
 import { namesFile } from "./file-names.ts";
 import { removesFromStore } from "./git-store.ts";
 import { setsRemover } from "./given-to-git.ts";
@@ -9,11 +10,6 @@ import { byRsync } from "./rsync.ts";
 import { isFolderOfTool } from "./set-folders.ts";
 import { asGit, GIT_PROGRAM, nameOf } from "../wrappers.ts";
 
-/** The words of each. */
-export type Commands = readonly (readonly string[])[];
-
-/** Which paths in a temporary folder do not count as deletions: all, those directly in it, or none. */
-export type TemporaryTrust = "all" | "direct" | "none";
 /** Names by which a command deletes that is written somewhere in the arguments of another one. */
 export const DELETERS: ReadonlySet<string> = new Set(
   (
@@ -232,17 +228,6 @@ const rootsOf = (args: readonly string[]): readonly string[] => {
 };
 const areTemporary = (paths: readonly string[], trust: TemporaryTrust): boolean =>
   paths.length > 0 && paths.every((path) => isTemporary(path, trust));
-/** Inside a folder for temporary files, as the path is written. No shell makes `..` of a part of it. */
-export const isTemporary = (path: string, trust: TemporaryTrust): boolean =>
-  trust !== "none" &&
-  /^(?:\/private)?\/(?:var\/)?tmp\/[^/$]|^\$(?:TMPDIR|\{TMPDIR\})\/[^/$]/.test(path) &&
-  !(trust === "direct" && BELOW.test(path)) &&
-  !path.slice(2).includes("{") &&
-  !path.split("/").some((part) => part === ".." || /^\..*[?*[]/.test(part)) &&
-  !path.slice(1).includes("$");
-
-/** Through a name in a temporary folder, which may be a link. */
-const BELOW = /^(?:\/private)?\/(?:var\/)?tmp\/+[^/]+\/|^\$(?:TMPDIR|\{TMPDIR\})\/+[^/]+\//;
 
 /** Options of git itself that take the next word. */
 export const GIT_VALUE: ReadonlySet<string> = new Set(

@@ -103,7 +103,7 @@ describe("[PO13] everyday lines that delete in temporary folders only, and their
     const few = [
       'npm test > /tmp/o; mv a.json "$OUT/"',
       "mv a.log a.log.tmp",
-      'for f in *.jpeg; do mv "$f" "${f%.jpeg}.jpg"; done 2>/tmp/err',
+      braced('for f in *.jpeg; do mv "$f" "§{f%.jpeg}.jpg"; done 2>/tmp/err'),
     ];
     assert.deepEqual(all(few), each(few, "few"));
   });

@@ -2,11 +2,12 @@
  * Commands that delete many files, or may (rule PO13). PURE. It reads a text and knows no file system: what cannot be counted counts as many.
  * It is no protection against a program that deletes by itself, only against commands whose names say that they delete.
  */
-import { type Deletion, MAX_DELETED } from "./reading.ts";
+import { type Deletion, MAX_DELETED, type Commands } from "./reading.ts";
 import { givesCommand } from "./command-givers.ts";
 import { type ReadCommand, readCommands } from "./command-words.ts";
 import { copiesByPath, copiesDeleter, givesName, mayCopyOrMove } from "./copied-programs.ts";
-import { type TemporaryTrust, type Commands, countOf, namesDeleter, subcommandAt } from "./deleters.ts";
+import { countOf, namesDeleter, subcommandAt } from "./deleters.ts";
+import type { TemporaryTrust } from "./temporary-paths.ts";
 import { hasExpandedMode } from "./expanded-options.ts";
 import { givenVariables } from "./given-variables.ts";
 import { maySetAnyVariable, withKnownVariables } from "./known-variables.ts";

@@ -3,7 +3,7 @@
  * text, and a program that only deletes in the place of a pager, an editor or a tool.
  */
 import { nameOf } from "../wrappers.ts";
-import type { Commands } from "./deleters.ts";
+import type { Commands } from "./reading.ts";
 
 const SHOWS_DIFFERENCE = /^(?:diff(?:-index|-tree|-files)?|show|log|stash|format-patch)$/;
 /** Of git diff: in the other direction, or of two folders. */

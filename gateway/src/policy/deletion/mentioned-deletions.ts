@@ -1,7 +1,8 @@
 /** Deletions that are mentioned in code, or behind an option, of a program that runs other commands (rule PO13). PURE. */
 import { MAX_DELETED } from "./reading.ts";
 import { nameOf } from "../wrappers.ts";
-import { type TemporaryTrust, countOf, namesDeleter } from "./deleters.ts";
+import { countOf, namesDeleter } from "./deleters.ts";
+import type { TemporaryTrust } from "./temporary-paths.ts";
 import { deletesInLoop, REMOVES_FILE } from "./deletion-in-loops.ts";
 import type { ReadingSteps } from "./reading-steps.ts";
 import { withoutQuotes } from "../quotes.ts";

@@ -6,7 +6,9 @@ import { normalPath } from "../paths.ts";
 import { readShell } from "../shell.ts";
 import { runsAnother, nameOf } from "../wrappers.ts";
 import { namesFile } from "./file-names.ts";
-import { type TemporaryTrust, type Commands, isTemporary, namesDeleter } from "./deleters.ts";
+import { namesDeleter } from "./deleters.ts";
+import { type TemporaryTrust, isTemporary } from "./temporary-paths.ts";
+import type { Commands } from "./reading.ts";
 import { withoutQuotes } from "../quotes.ts";
 
 /** Folders that end with the command in a sandbox: what is moved there is gone. */

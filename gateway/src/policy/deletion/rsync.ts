@@ -1,5 +1,5 @@
 /** What rsync deletes (rule PO13). PURE. */
-import { type TemporaryTrust, isTemporary } from "./deleters.ts";
+import { type TemporaryTrust, isTemporary } from "./temporary-paths.ts";
 
 /** Behind such a word comes no value of an option. */
 const NO_VALUE =

@@ -1,5 +1,5 @@
 /** Variables that name the folder which a tool empties: `CARGO_TARGET_DIR=src cargo clean` (rule PO13). PURE. */
-import { type TemporaryTrust, isTemporary } from "./deleters.ts";
+import { type TemporaryTrust, isTemporary } from "./temporary-paths.ts";
 import { withoutQuotes } from "../quotes.ts";
 
 const OF_CLEAN =

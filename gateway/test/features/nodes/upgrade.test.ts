@@ -27,7 +27,8 @@ test("[G7] rows of pending_calls become records of calls", async () => {
     sql.exec("DROP TABLE node_processes");
     sql.exec("DROP TABLE node_waits");
     sql.exec("DROP TABLE client_commands");
-    for (const column of ["sandbox", "desktop", "silent_at", "workspace", "file_roots"]) sql.exec(`ALTER TABLE nodes DROP COLUMN ${column}`);
+    for (const column of ["sandbox", "desktop", "silent_at", "workspace", "file_roots"])
+      sql.exec(`ALTER TABLE nodes DROP COLUMN ${column}`);
     sql.exec("ALTER TABLE nodes RENAME TO kept_nodes");
     for (const { up } of NODE_HISTORY) up(sql);
     sql.exec("DROP TABLE nodes");
