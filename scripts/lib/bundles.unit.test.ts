@@ -196,7 +196,7 @@ describe("deploy.json", () => {
 });
 
 describe("bundles", () => {
-  it("[M10] [PK3] readers of documents and images, the engine of patterns, the reader of YAML, the routes of the HTTP contract, what works on schedules, hooks, tasks and jobs of other programs, packs, transfers, invitations, moves, and the model clients are modules of their own, and the start contains none of them", () => {
+  it("[M10] [PK3] readers of documents and images, the engine of patterns, the reader of deletions, the reader of YAML, the routes of the HTTP contract, what works on schedules, hooks, tasks and jobs of other programs, packs, transfers, invitations, moves, and the model clients are modules of their own, and the start contains none of them", () => {
     const folder = mkdtempSync(join(tmpdir(), "gsv-bundle-"));
     try {
       execFileSync(process.execPath, [join(ROOT, "scripts", "bundle-gateway.ts"), folder]);
@@ -205,6 +205,7 @@ describe("bundles", () => {
         "anthropic.mjs",
         "bedrock.mjs",
         "command-look.mjs",
+        "deletion-reader.mjs",
         "documents.mjs",
         "dots.wasm",
         "embeddings.mjs",
@@ -258,6 +259,7 @@ describe("bundles", () => {
         ["pdf.mjs", "PasswordException"],
         ["documents.mjs", "invalid zip data"],
         ["images.mjs", "photonimage_new"],
+        ["deletion-reader.mjs", "GIT_CONFIG_("],
         ["regex.mjs", "RE2JSCompileException"],
         ["front-matter.mjs", "BAD_COLLECTION_TYPE"],
         ["read-definition.mjs", "BAD_COLLECTION_TYPE"],

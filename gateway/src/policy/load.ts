@@ -26,7 +26,7 @@ export async function loadPolicyParts(): Promise<PolicyParts> {
 /** A start that runs no tool needs none of it. */
 async function loadDeletionReader(): Promise<DeletionReader> {
   try {
-    return (await import("./deletion/reader.lazy.ts")).reader;
+    return (await import("./deletion/deletion-reader.lazy.ts")).reader;
   } catch {
     return NOT_READ;
   }

@@ -9,7 +9,7 @@ import { instance, newInstance } from "../../src/app/instance.ts";
 import { cacheOf } from "../../src/storage/workspace/cache.ts";
 // Loaded before the tests: here an import never ends when the object that began it is aborted, and each later import of it waits for that one.
 import "../../src/features/search/search.lazy.ts";
-import "../../src/policy/deletion/reader.lazy.ts";
+import "../../src/policy/deletion/deletion-reader.lazy.ts";
 
 beforeAll(async () => {
   vi.restoreAllMocks();

@@ -68,7 +68,7 @@ describe("[ST2] everything is stopped", () => {
     b.say("a");
     b.say("b");
     const held = b.apply({ type: "Held", held: true });
-    assert.deepEqual(held.answer, { type: "aborted", wasRunning: true, runId: "run-a", cancelled: 0 });
+    assert.deepEqual(held.answer, { type: "aborted", wasRunning: true, runId: "run-a", cancelled: 0, waiting: 1 });
     assert.deepEqual([b.state.run, b.state.queue.count], [{ phase: "idle" }, 1]);
     assert.deepEqual(b.say("c"), { type: "accepted", runId: "run-c", queued: true });
     assert.deepEqual(b.say("quiet", { quiet: true }), { type: "accepted", runId: "run-quiet", queued: true });
