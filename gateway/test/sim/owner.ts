@@ -20,8 +20,8 @@ export interface OwnerPorts {
   readonly silent: boolean;
 }
 
-/** An answer given again gets the result of the first, and is told when that was. */
-const outcomeOf = ({ endedAt: _endedAt, ...first }: ApprovalTaken): Omit<ApprovalTaken, "endedAt"> => first;
+/** An answer given again gets the result of the first, and is told when that was; only the first is told why a call can no longer be made. */
+const outcomeOf = ({ endedAt: _endedAt, why: _why, ...first }: ApprovalTaken): Omit<ApprovalTaken, "endedAt" | "why"> => first;
 
 export class Owner {
   /** Calls for which the owner has sent `allow` at least once. */
