@@ -234,6 +234,7 @@ mod tests {
             ("RM -rf //tmp/x /tmp//out/./src", "/tmp//out/./src"),
             ("rm -rf /tmp/b /tmp/a/out/src", "/tmp/a/out/src"),
             ("rm -rf /tmp/in/out/src", "/tmp/in/out/src"),
+            ("rsync -a --delete a/ /tmp/out/src/", "/tmp/out/src/"),
             ("rm -rf /tmp/*/src", "/tmp/*/src"),
             ("rm -rf /tmp/o?t/src", "/tmp/o?t/src"),
             ("rm -rf /tmp/?/out/src", "/tmp/?/out/src"),
