@@ -281,8 +281,8 @@ interface Shown {
   readonly fileSha256?: string;
 }
 /**
- * A call that is refused in any case is not asked about (rule AP17). A question about a change of a file shows the change, and is bound to the file as it is (rule TA10). A change that cannot be made is
- * not asked about.
+ * A call that is refused in any case, such as a change that cannot be made, is not asked about (rule AP17). A question about a change of a
+ * file shows the change, and is bound to the file as it is (rule TA10).
  */
 async function shown(
   { native, sha256 }: DecidePorts,
