@@ -155,7 +155,7 @@ describe("a disk that is full", {
     assert(workerdPid !== undefined);
     process.kill(workerdPid, "SIGKILL");
     await client.untilClosed();
-    const config = join(machine.home, "gateway", "config.capnp");
+    const config = join(machine.home, "gateway", "config.");
     await until("another one is started", () => processesWith(config).some((pid) => pid !== workerdPid));
     machine.free();
     await until("the gateway answers", async () => (await machine.gsv(["status"])).code === 0, 60_000, 200);

@@ -6,14 +6,14 @@ use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::Path;
 
-use super::bundled;
 use super::channel_name::Name;
 use super::channel_run::Channel;
 use super::cluster::{Cluster, KEY_FILE, Place};
 use super::layout::REMOTE_SOCKET;
 use super::listen::Listen;
+use super::literals::{text, texts};
 use super::runtime::{Manifest, ModuleName};
-use super::sealing_key;
+use super::{sealing_key, services};
 use crate::exit::{Failure, Outcome};
 
 pub struct Settings<'a> {
@@ -25,8 +25,8 @@ pub struct Settings<'a> {
     pub workspace: &'a Path,
     /// The folder of what the gateway loads on first use.
     pub modules: &'a Path,
-    /// The folder that has one for each service of workerd with files.
-    pub services: &'a Path,
+    /// The folder of large values of the key-value store.
+    pub kv: &'a Path,
     pub channels: &'a [Channel],
     /// Where it listens for other machines.
     pub listen: Option<&'a Listen>,
@@ -45,6 +45,9 @@ pub struct Clustered<'a> {
 
 /// Modules that run in isolates of their own, so workerd does not read them at its start (gateway/src/app/reader-service.ts).
 const READERS: [&str; 4] = ["pdf.mjs", "documents.mjs", "images.mjs", "photon_rs_bg.wasm"];
+
+/// With this flag, workerd compiles a module of the gateway when it is first imported, not all of them at its start.
+const LAZY_MODULES: &str = "new_module_registry";
 
 /// The modules that the gateway itself imports on first use.
 fn own_modules(manifest: &Manifest) -> String {
@@ -76,26 +79,24 @@ pub fn channel_certificate(name: &Name, number: usize) -> String {
 /// The content of the file. It embeds scripts and certificates from its own folder.
 pub fn config(settings: &Settings) -> Outcome<String> {
     let date = text(&settings.manifest.compatibility_date);
-    let flags = texts(&settings.manifest.compatibility_flags);
-    let mut services = String::new();
-    let mut bound = String::new();
+    let flags = texts(
+        [LAZY_MODULES]
+            .into_iter()
+            .chain(settings.manifest.compatibility_flags.iter().map(String::as_str)),
+    );
+    let mut listed = services::listed(&files(settings, settings.kv, services::KV_FOLDER)?);
+    let mut bound = services::bindings(&settings.manifest.queues);
     if !settings.manifest.modules.is_empty() {
-        add_readers(&mut services, &mut bound, settings)?;
+        add_readers(&mut listed, &mut bound, settings)?;
     }
     let mut workers = String::new();
     for (number, channel) in settings.channels.iter().enumerate() {
-        add_services(&mut services, number, channel);
+        add_services(&mut listed, number, channel);
         let (binding, name) = (channel.name.binding(), service(&channel.name));
         let _ = write!(bound, ",\n    (name = \"{binding}\", service = \"{name}\")");
         add_worker(&mut workers, number, channel);
     }
-    let folders = bundled::with_folder()
-        .map(|name| Ok((name, files(settings, &settings.services.join(name), name)?)))
-        .collect::<Outcome<Vec<_>>>()?;
-    let (shared, cluster) = match &settings.cluster {
-        None => ("", String::new()),
-        Some(clustered) => (r#", (name = "SHARED", text = "1")"#, cluster(clustered)?),
-    };
+    let cluster = settings.cluster.as_ref().map(cluster).transpose()?.unwrap_or_default();
     let (remote, allowed_hosts) = for_other_machines(settings.listen);
     bound.push_str(&allowed_hosts);
     if let Some(id) = settings.start_stopped {
@@ -109,8 +110,7 @@ const config :Workerd.Config = (
   # Half of the default: a quarter less memory after a busy hour, for a few per cent more time.
   v8Flags = ["--max-semi-space-size=8"],
   services = [
-    (name = "gsv", worker = .gsv),
-    (name = "r2", worker = .r2),{bundled_services}{services}
+    (name = "gsv", worker = .gsv),{listed}
     (name = "do-disk", disk = (path = {durable}, writable = true)),
     (name = "files", {files}),
     (name = "internet", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true))),
@@ -137,27 +137,15 @@ const gsv :Workerd.Worker = (
     (name = "SESSION", durableObjectNamespace = "Session"),
     (name = "SEARCH", durableObjectNamespace = "SearchIndex"),
     (name = "JOB", durableObjectNamespace = "AgentJob"),
-    (name = "STORAGE", r2Bucket = "r2"),
     (name = "PUBLIC_WEB", service = "public-web"),
     (name = "ENVIRONMENT", text = "embedded"),
     (name = "VERSION", text = {version}),
     (name = "BOOTSTRAP_TOKEN_HASH", text = {hash}),
-    (name = "SEALING_KEYS", fromEnvironment = {sealing}){bundled_bindings}{bound}
+    (name = "SEALING_KEYS", fromEnvironment = {sealing}){bound}
   ]
 );
-{bundled_workers}{workers}
-
-const r2 :Workerd.Worker = (
-  modules = [ (name = "r2.js", esModule = embed "r2.js") ],
-  compatibilityDate = {date},
-  durableObjectNamespaces = [ (className = "R2", uniqueKey = "R2", enableSql = true) ],
-  durableObjectStorage = (localDisk = "do-disk"),
-  bindings = [ (name = "NS", durableObjectNamespace = "R2"), (name = "FS", service = "files"){shared} ]
-);
-"#,
-        bundled_services = bundled::services(&folders),
-        bundled_bindings = bundled::bindings(&settings.manifest.queues),
-        bundled_workers = bundled::workers(&settings.manifest.queues),
+{service_worker}{workers}"#,
+        service_worker = services::worker(&date, &settings.manifest.queues, settings.cluster.is_some()),
         durable = path(settings.durable)?,
         files = files(settings, settings.workspace, "files")?,
         modules = own_modules(settings.manifest),
@@ -222,10 +210,10 @@ fn for_other_machines(listen: Option<&Listen>) -> (String, String) {
 
 /// The readers of documents and images. workerd compiles every module of a Worker at its start, and these are large, so they are files,
 /// which the gateway loads on first use into an isolate of their own.
-fn add_readers(services: &mut String, bound: &mut String, settings: &Settings) -> Outcome<()> {
+fn add_readers(listed: &mut String, bound: &mut String, settings: &Settings) -> Outcome<()> {
     let Settings { manifest, modules, .. } = settings;
     let folder = path(modules)?;
-    let _ = write!(services, "\n    (name = \"modules\", disk = (path = {folder})),");
+    let _ = write!(listed, "\n    (name = \"modules\", disk = (path = {folder})),");
     let props = serde_json::json!({
         "compatibilityDate": manifest.compatibility_date,
         "compatibilityFlags": manifest.compatibility_flags,
@@ -296,7 +284,7 @@ const channel{number} :Workerd.Worker = (
         sealing = text(&sealing_key::channel(name)),
         props = text(&serde_json::json!({ "channel": name.to_string() }).to_string()),
         date = text(&bundle.compatibility_date),
-        flags = texts(&bundle.compatibility_flags),
+        flags = texts(bundle.compatibility_flags.iter().map(String::as_str)),
     );
 }
 
@@ -309,29 +297,6 @@ fn not_text(path: &Path) -> Failure {
         format!("The path {} is not UTF-8.", path.display()),
         "Set GSV_HOME and GSV_CONFIG_DIR to folders with plain names.",
     )
-}
-
-/// Text literals, separated by commas.
-fn texts(values: &[String]) -> String {
-    values.iter().map(|value| text(value)).collect::<Vec<_>>().join(", ")
-}
-
-/// A Cap'n Proto text literal.
-fn text(value: &str) -> String {
-    let mut out = String::with_capacity(value.len() + 2);
-    out.push('"');
-    for c in value.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            _ if c.is_ascii_control() => {
-                let _ = write!(out, "\\x{:02x}", u32::from(c));
-            }
-            _ => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }
 
 #[cfg(test)]

@@ -2,11 +2,6 @@ use super::*;
 use crate::embedded::runtime::ChannelBundle;
 use std::collections::BTreeMap;
 
-#[test]
-fn literals_are_escaped() {
-    assert_eq!(text("a\"b\\c\nd é"), r#""a\"b\\c\x0ad é""#);
-}
-
 fn manifest() -> Manifest {
     Manifest {
         version: "1".into(),
@@ -40,7 +35,7 @@ fn of_copy(channels: &[Channel], listen: Option<&Listen>, cluster: Option<Cluste
         durable: Path::new("/d"),
         workspace: Path::new("/w"),
         modules: Path::new("/m"),
-        services: Path::new("/s"),
+        kv: Path::new("/s/kv"),
         channels,
         listen,
         start_stopped: id,
@@ -54,7 +49,7 @@ fn s2_only_loopback_is_listened_on_and_the_hash_is_bound() {
     let config = written(&[]);
     assert!(config.contains(r#"address = "127.0.0.1:9""#));
     assert!(config.contains(r#"(name = "BOOTSTRAP_TOKEN_HASH", text = "ab")"#));
-    assert!(config.contains(r#"compatibilityFlags = ["x", "y"]"#));
+    assert!(config.contains(r#"compatibilityFlags = ["new_module_registry", "x", "y"]"#));
     assert!(!config.contains("channel"), "no channel is configured");
 }
 
@@ -185,11 +180,11 @@ fn f12_a_channel_has_no_access_to_the_bucket() {
         .split("const channel0 ")
         .nth(1)
         .unwrap()
-        .split("const r2 ")
+        .split("const services ")
         .next()
         .unwrap();
     assert!(
-        worker.contains("GatewayEntrypoint") && !worker.contains("r2"),
+        worker.contains("GatewayEntrypoint") && !worker.contains("r2") && !worker.contains("\"services\""),
         "{worker}"
     );
 }
@@ -220,7 +215,8 @@ fn cl4_cl5_an_instance_names_the_files_of_its_keys_and_keeps_no_file_in_a_folder
         r#"key = embed "/cluster.key""#,
         r#"(name = "files", bucket = (path = "files"))"#,
         r#"(name = "kv-disk", bucket = (path = "kv"))"#,
-        r#"(name = "FS", service = "files"), (name = "SHARED", text = "1")"#,
+        r#"(name = "FS", service = "files")"#,
+        r#"(name = "SHARED", text = "1")"#,
         // The copies of the objects that run here.
         r#"(name = "do-disk", disk = (path = "/d", writable = true))"#,
     ] {

@@ -38,7 +38,7 @@ pub fn write(layout: &Layout, runtime: &Runtime, port: u16, bootstrap: &Bootstra
         durable: &layout.durable(),
         workspace: &layout.workspace(),
         modules: &layout.modules(),
-        services: &layout.services(),
+        kv: &layout.kv(),
         channels: &channels,
         listen: listen.as_ref(),
         start_stopped: start_stopped.as_deref(),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::bundled;
+use super::services;
 use crate::exit::Outcome;
 use crate::paths;
 
@@ -34,8 +34,12 @@ impl Layout {
         self.gateway().join("do")
     }
 
-    /// The folders of the services built into workerd, one for each (`bundled.rs`).
-    pub fn services(&self) -> PathBuf {
+    /// Large values of the key-value store (`services.rs`).
+    pub fn kv(&self) -> PathBuf {
+        self.services().join(services::KV_FOLDER)
+    }
+
+    fn services(&self) -> PathBuf {
         self.gateway().join("services")
     }
 
@@ -46,6 +50,16 @@ impl Layout {
 
     pub fn config(&self) -> PathBuf {
         self.gateway().join("config.capnp")
+    }
+
+    /// The same as workerd compiles it (`compiled.rs`).
+    pub fn compiled_config(&self) -> PathBuf {
+        self.gateway().join("config.bin")
+    }
+
+    /// What that was made from.
+    pub fn compiled_from(&self) -> PathBuf {
+        self.gateway().join("config.bin.from")
     }
 
     pub fn state(&self) -> PathBuf {
@@ -144,11 +158,9 @@ impl Layout {
             &self.durable(),
             &self.modules(),
             &self.services(),
+            &self.kv(),
         ] {
             paths::ensure_private_dir(dir)?;
-        }
-        for name in bundled::with_folder() {
-            paths::ensure_private_dir(&self.services().join(name))?;
         }
         Ok(())
     }

@@ -215,7 +215,7 @@ impl Supervisor {
     async fn run_workerd(&mut self) -> Outcome<(End, bool)> {
         let began = Instant::now();
         self.remove_unfinished().await;
-        let mut worker = Worker::start(&self.layout, &self.runtime, self.keys.as_ref(), &self.log)?;
+        let mut worker = Worker::start(&self.layout, &self.runtime, self.keys.as_ref(), &self.log).await?;
         let pid = worker.pid();
         self.state.set_workerd(Some(Process::of(pid)));
         self.enter(Phase::Starting)?;

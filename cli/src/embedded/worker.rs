@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::cluster;
+use super::compiled::{self, Configuration};
 use super::layout::Layout;
 use super::log::Log;
 use super::process::Process;
@@ -47,10 +48,22 @@ pub struct Worker {
 }
 
 impl Worker {
-    pub fn start(layout: &Layout, runtime: &Runtime, keys: Option<&SealingKeys>, log: &SharedLog) -> Outcome<Self> {
+    pub async fn start(
+        layout: &Layout,
+        runtime: &Runtime,
+        keys: Option<&SealingKeys>,
+        log: &SharedLog,
+    ) -> Outcome<Self> {
         // workerd does not listen on the file that another process left.
         let _ = std::fs::remove_file(layout.remote_socket());
-        let mut child = command(layout, runtime, keys).spawn().or_fail(
+        let (configuration, problem) = compiled::newest(layout, runtime).await;
+        if let Some(problem) = problem {
+            log.line(
+                SOURCE,
+                &format!("the configuration was not compiled, so it is read as text: {problem}"),
+            );
+        }
+        let mut child = command(layout, runtime, &configuration, keys).spawn().or_fail(
             format_args!("start {}", runtime.workerd().display()),
             "It needs Linux with glibc 2.27 or newer, or macOS, on 64 bits. Install the runtime again.",
         )?;
@@ -109,14 +122,18 @@ impl Worker {
     }
 }
 
-fn command(layout: &Layout, runtime: &Runtime, keys: Option<&SealingKeys>) -> Command {
+fn command(layout: &Layout, runtime: &Runtime, configuration: &Configuration, keys: Option<&SealingKeys>) -> Command {
     let mut command = Command::new(runtime.workerd());
     command
         .arg("serve")
         // For the Worker loader (`capnp.rs`). The version of workerd is fixed with the program.
         .arg("--experimental")
-        .args(cluster::arguments(layout))
-        .arg(layout.config())
+        .args(cluster::arguments(layout));
+    match configuration {
+        Configuration::Text(path) => command.arg(path),
+        Configuration::Compiled(path) => command.arg("--binary").arg(path),
+    };
+    command
         .current_dir(layout.gateway())
         .env_remove("GSV_TOKEN")
         .env_remove(sealing_key::GATEWAY)
@@ -162,7 +179,8 @@ mod tests {
             dir: "/r".into(),
             manifest,
         };
-        let command = command(&Layout { home: "/h".into() }, &runtime, None);
+        let configuration = Configuration::Text("/h/gateway/config.capnp".into());
+        let command = command(&Layout { home: "/h".into() }, &runtime, &configuration, None);
         let value = |name: &str| {
             command
                 .as_std()
