@@ -161,6 +161,9 @@ pub fn parse_proxy(text: &str) -> Result<String, String> {
 #[allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 mod tests {
     use super::*;
+    use std::time::Duration;
+
+    use crate::embedded::poll;
 
     fn home() -> (tempfile::TempDir, Layout) {
         let dir = tempfile::tempdir().unwrap();
@@ -197,6 +200,13 @@ mod tests {
         }
     }
 
+    /// Until the port is free: a process that another test starts has the socket until it executes its program.
+    fn settled(layout: &Layout, listen: &Listen) -> Option<Listening> {
+        poll(Duration::from_secs(10), || {
+            settle(layout, &Wanted::At(listen.clone()), 1).ok().flatten()
+        })
+    }
+
     #[test]
     fn rm1_an_address_is_stored_once_it_can_be_used_and_stays_until_it_is_removed() {
         let (_dir, layout) = home();
@@ -207,7 +217,7 @@ mod tests {
         assert_eq!(Listen::read(&layout).unwrap(), None);
         assert!(settle(&layout, &Wanted::At(at(address)), address.port()).is_err());
         drop(taken);
-        let first = settle(&layout, &Wanted::At(at(address)), 1).unwrap().unwrap();
+        let first = settled(&layout, &at(address)).unwrap();
         assert_eq!(first.fingerprint.as_ref().map(String::len), Some(64));
         // A stored address counts also while it can't be used.
         let _taken = TcpListener::bind(address).unwrap();
@@ -224,7 +234,7 @@ mod tests {
             proxy: Some("gsv.example.org".to_owned()),
             ..at(free)
         };
-        let listening = settle(&layout, &Wanted::At(listen), 1).unwrap().unwrap();
+        let listening = settled(&layout, &listen).unwrap();
         assert_eq!(listening.fingerprint, None);
         assert!(listening.words().contains("without encryption"));
         assert!(Certificate::read(&layout).unwrap().is_none());
