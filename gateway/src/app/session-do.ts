@@ -196,6 +196,9 @@ export class Session extends DurableObject<Env> implements SessionPort, MovableP
   runEnd(runId: string) {
     return this.#service.runEnd(runId);
   }
+  runReport(runId: string) {
+    return this.#service.runReport(runId);
+  }
   note(input: SessionNote) {
     return this.#service.note(input);
   }

@@ -150,6 +150,8 @@ export interface SessionPort {
   record(wanted: RecordWanted): Promise<Result<RunRecord>>;
   /** How a run ended, or that it has not. `unknown`: there is no such run, or its end is no longer in the log. */
   runEnd(runId: string): Promise<RunEnd>;
+  /** The same, with the story of a run that has ended. */
+  runReport(runId: string): Promise<RunReport>;
   /**
    * Before a deletion: ends the run, starts nothing more, waits a moment for what the end brings (cancelled calls, ended questions), and
    * says what was used. Refused while the session is being archived.
@@ -202,6 +204,11 @@ export interface AwayCall {
   readonly nodeId: string;
   readonly tool: string;
   readonly waitedMs: number;
+}
+export interface RunReport {
+  readonly end: RunEnd;
+  /** Absent: the run goes on. */
+  readonly story?: Result<RunStory>;
 }
 export type RunEnd =
   /**

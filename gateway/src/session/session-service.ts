@@ -32,6 +32,7 @@ import type {
   ExecEventTaken,
   NodeChange,
   RunEnd,
+  RunReport,
   SessionHeld,
   SessionIdentity,
   RunStory,
@@ -381,6 +382,11 @@ export class SessionService implements Omit<SessionPort, "erase"> {
   runEnd(runId: string): Promise<RunEnd> {
     const state = this.#driver.state;
     return Promise.resolve(state ? runEnd(state, this.#driver.store, runId, this.#driver.wall()) : { state: "unknown" });
+  }
+
+  async runReport(runId: string): Promise<RunReport> {
+    const end = await this.runEnd(runId);
+    return end.state === "running" || end.state === "queued" ? { end } : { end, story: await this.story({ runId }) };
   }
 
   note({ identity, key, text, forModel, isAnswer }: SessionNote): Promise<void> {

@@ -244,6 +244,7 @@ function usual(key: string): SessionPort {
     resume: async () => ({ busy: false }),
     searchRows: async () => ({ ok: false, error: { reason: "session.not_found", message: "no" } }),
     runEnd: async () => ({ state: "unknown" }),
+    runReport: async () => ({ end: { state: "unknown" } }),
     note: async () => undefined,
   };
 }

@@ -5,22 +5,21 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type AgentReport, asSessionKey, type ReportDelegation, type RunRequest } from "../../../../protocol/gen/types.ts";
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
-import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { buildKey } from "../../kernel/routing/session-keys.ts";
-import type { Sink } from "../../kernel/subscriptions.ts";
 import type { AgentNamesPort } from "../../ports/agents.ts";
 import type { ApprovalsPort } from "../../ports/approvals.ts";
 import type { OthersUse } from "../../ports/others-use.ts";
 import type { PacksPort } from "../../ports/packs.ts";
 import { type Result, succeed } from "../../ports/result.ts";
-import type { RunEnd, SessionSend } from "../../ports/session.ts";
+import type { RunEnd, RunReport, SessionSend } from "../../ports/session.ts";
 import type { NamedSession, SessionsPort } from "../../ports/sessions.ts";
 import type { CheckedTask, NamedTask, TaskStatus } from "../../ports/tasks.ts";
 import { overrideIn, taskText } from "../../prompt/task.ts";
 import type { DelegationStore } from "./delegation-store.ts";
+import { News } from "./news.ts";
 import { type ResultAccess, reportOf, statusOf } from "./report.ts";
 import type { TaskStore } from "./task-store.ts";
 import { runIdOf } from "./run-id.ts";
@@ -39,15 +38,13 @@ export interface TaskRunPorts
 type Task = Pick<NamedTask, "id" | "agentId">;
 /** What the message of a task has when the run of another agent has handed it on. */
 export type HandedOn = Pick<SessionSend, "origin" | "taint" | "directives">;
-interface Stood {
-  readonly end: RunEnd;
+interface Stood extends RunReport {
   readonly approvals: readonly string[];
 }
 /** A run that sends no news is looked at this often. */
 const LOOK_MS = 15_000;
 /** A job's call waits for so many of them: it must not take as long as a run may. */
 const JOB_LOOKS = 2;
-const STANDS: ReadonlySet<string> = new Set(["final", "error", "aborted", "paused"]);
 
 export class TaskRuns {
   readonly #ports: TaskRunPorts;
@@ -102,17 +99,30 @@ export class TaskRuns {
     return sent.ok ? succeed(session.value.key) : sent;
   }
 
-  /** The report when the run has ended, or waits for the owner. */
-  async report(task: Task, resultAccess: ResultAccess): Promise<Result<AgentReport>> {
+  /**
+   * Begins the task, and gives the report when the run has ended, or waits for the owner. `isNew`: it has not begun before, so that its
+   * end is news that are yet to come.
+   */
+  async run(task: NamedTask, request: RunRequest, resultAccess: ResultAccess, isNew: boolean): Promise<Result<AgentReport>> {
     const session = this.#sessionOf(task);
     if (!session.ok) return session;
-    return this.#reported(task, session.value.key, await this.#stood(task, session.value.key, [], Number.POSITIVE_INFINITY), resultAccess);
+    const { key } = session.value;
+    const news = new News(this.#ports.subscriptions, key, runIdOf(task));
+    try {
+      const begun = await this.begin(task, request);
+      if (!begun.ok) return begun;
+      if (isNew) await news.next(LOOK_MS);
+      return await this.#reported(task, key, await this.#stood(task, key, [], Number.POSITIVE_INFINITY, news), resultAccess);
+    } finally {
+      news.end();
+    }
   }
 
   async look(task: Task, seen: readonly string[]): Promise<Result<TaskStatus>> {
     const session = this.#sessionOf(task);
     if (!session.ok) return session;
-    const stood = await this.#stood(task, session.value.key, seen, JOB_LOOKS);
+    const news = new News(this.#ports.subscriptions, session.value.key, runIdOf(task));
+    const stood = await this.#stood(task, session.value.key, seen, JOB_LOOKS, news).finally(() => news.end());
     if (isRunning(stood.end) && stood.approvals.length === 0) return succeed({ state: "running" });
     const report = await this.#reported(task, session.value.key, stood, "job");
     if (!report.ok) return report;
@@ -135,8 +145,9 @@ export class TaskRuns {
     return built.ok ? succeed({ key: built.key, address: built.address }) : fail("internal");
   }
 
-  async #reported(task: Task, sessionKey: string, { end, approvals }: Stood, resultAccess: ResultAccess): Promise<Result<AgentReport>> {
-    const story = await this.#ports.ask(sessionKey, (session) => session.story({ runId: runIdOf(task) }));
+  async #reported(task: Task, sessionKey: string, stood: Stood, resultAccess: ResultAccess): Promise<Result<AgentReport>> {
+    const { end, approvals } = stood;
+    const story = stood.story ?? (await this.#ports.ask(sessionKey, (session) => session.story({ runId: runIdOf(task) })));
     if (!story.ok) return story;
     const delegations = await this.#below(sessionKey, runIdOf(task), 1);
     return succeed(reportOf({ taskId: task.id, agentId: task.agentId, story: story.value, end, approvals, resultAccess, delegations }));
@@ -182,31 +193,14 @@ export class TaskRuns {
   }
 
   /** Waits until the run has ended or asks the owner what is not `seen` yet, for at most `looks` times. */
-  async #stood(task: Task, sessionKey: string, seen: readonly string[], looks: number): Promise<Stood> {
-    const { ask, subscriptions } = this.#ports;
+  async #stood(task: Task, sessionKey: string, seen: readonly string[], looks: number, news: News): Promise<Stood> {
     const runId = runIdOf(task);
-    let news = Promise.withResolvers<void>();
-    const sink: Sink = {
-      deliver: (_key, events) => {
-        const isNews = events.some(({ event, payload }) => {
-          const chat = payload as { readonly runId?: string; readonly state?: string };
-          return event === "chat" && chat.runId === runId && STANDS.has(chat.state ?? "");
-        });
-        if (isNews) news.resolve();
-      },
-    };
-    subscriptions.add(sessionKey, sink);
-    try {
-      for (let look = 0; ; look++) {
-        const end = await ask(sessionKey, (session) => session.runEnd(runId));
-        const waiting = this.questions(sessionKey, runId);
-        const isNew = waiting.length !== seen.length || waiting.some((code) => !seen.includes(code));
-        if (!isRunning(end) || isNew || look >= looks) return { end, approvals: waiting };
-        await within(afterTimeout, LOOK_MS, news.promise, () => undefined);
-        news = Promise.withResolvers<void>();
-      }
-    } finally {
-      subscriptions.remove(sessionKey, sink);
+    for (let look = 0; ; look++) {
+      const report = await this.#ports.ask(sessionKey, (session) => session.runReport(runId));
+      const waiting = this.questions(sessionKey, runId);
+      const isNew = waiting.length !== seen.length || waiting.some((code) => !seen.includes(code));
+      if (!isRunning(report.end) || isNew || look >= looks) return { ...report, approvals: waiting };
+      await news.next(LOOK_MS);
     }
   }
 }

@@ -36,25 +36,26 @@ export class Tasks {
     try {
       const task = await this.#taken(granted.value.tokenId, request);
       if (!task.ok) return task;
-      const begun = await runs.begin(task.value, request.task);
-      return begun.ok ? await runs.report(task.value, request.key === undefined ? "none" : "key") : begun;
+      const { isNew, ...named } = task.value;
+      return await runs.run(named, request.task, request.key === undefined ? "none" : "key", isNew);
     } finally {
       this.#open--;
     }
   }
 
   /** The task of this request: a new one, or the one that the same key has made. */
-  async #taken(tokenId: string, { task, key }: TaskRequest): Promise<Result<NamedTask>> {
+  async #taken(tokenId: string, { task, key }: TaskRequest): Promise<Result<NamedTask & { readonly isNew: boolean }>> {
     const { store, ids, runs } = this.#ports;
     const checked = await runs.check(task);
     if (!checked.ok) return checked;
     // Of the token too: no one meets another's task by its key.
     const id = key === undefined ? ids.name(NAME_CHARS) : (await ids.sha256(JSON.stringify([tokenId, key]))).slice(0, NAME_CHARS);
     const known = store.find(id);
-    if (known !== undefined) return known.bodySha256 === checked.value.bodySha256 ? succeed(known) : fail("task.key_reused");
+    if (known !== undefined)
+      return known.bodySha256 === checked.value.bodySha256 ? succeed({ ...known, isNew: false }) : fail("task.key_reused");
     const made = { ...checked.value, id };
     const stored = runs.store(made);
-    return stored.ok ? succeed(made) : stored;
+    return stored.ok ? succeed({ ...made, isNew: true }) : stored;
   }
 
   /** Old tasks are deleted with their conversations (rule RT6). */
