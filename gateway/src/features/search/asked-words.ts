@@ -4,7 +4,7 @@
 const SLOTS = 1_024;
 const MASK = SLOTS - 1;
 /** Counts are bytes. More occurrences hardly change the score. */
-const MOST_COUNTED = 255;
+export const MOST_COUNTED = 255;
 
 /** `phrase`: numbers (stems.ts) that follow each other, mostly one. `beginning`: of a word, with the texts that have it. */
 export type AskedWord =
@@ -40,15 +40,22 @@ export class AskedWords {
   /** In the same slots: all phrases that begin with the number. */
   readonly #phrases: Phrase[][] = [];
   readonly #beginnings: readonly { readonly index: number; readonly texts: TextSet }[];
+  /** The numbers of the words, by their indexes. Undefined: not all of them are single words. */
+  readonly numbers: readonly number[] | undefined;
 
   constructor(words: readonly AskedWord[]) {
     const beginnings: { index: number; texts: TextSet }[] = [];
+    const numbers: number[] = [];
     let size = 0;
     for (const word of words) {
       if (word.kind === "beginning") beginnings.push({ index: size++, texts: word.texts });
-      else if (this.#addPhrase(word.numbers, size)) size++;
+      else if (this.#addPhrase(word.numbers, size)) {
+        size++;
+        if (word.numbers.length === 1) numbers.push(...word.numbers);
+      }
     }
     this.size = size;
+    this.numbers = numbers.length === size ? numbers : undefined;
     this.#beginnings = beginnings;
   }
   /** False: it is known, or has no number. */

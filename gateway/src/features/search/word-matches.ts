@@ -35,8 +35,8 @@ export class WordMatches {
     this.#scannedTexts += texts;
     this.#scannedWords += words;
   }
-  /** A text with one of the words. `length`: of the text, in words; `counts`: how often each word is in it. */
-  add({ id, source, ord, at }: Candidate, length: number, counts: Uint8Array): void {
+  /** A text with one of the words. `length`: of the text, in words; `counts`, from `first` on: how often each word is in it. */
+  add({ id, source, ord, at }: Candidate, length: number, counts: Uint8Array, first = 0): void {
     this.#ids.push(id);
     this.#sources.push(source);
     this.#ords.push(ord);
@@ -48,7 +48,7 @@ export class WordMatches {
       more.set(this.#counts);
       this.#counts = more;
     }
-    for (let word = 0; word < this.words; word++) this.#counts[from + word] = counts[word] as number;
+    for (let word = 0; word < this.words; word++) this.#counts[from + word] = counts[first + word] as number;
   }
 
   /** Matches by their own words, the best first. */

@@ -73,7 +73,7 @@ export class WordStore {
     if (table !== undefined) table.find(asked, matches);
     else
       for (const rows of this.#rows()) {
-        const some = new WordTable();
+        const some = new WordTable(undefined, 0);
         for (const row of rows) some.put(row);
         some.find(asked, matches);
       }

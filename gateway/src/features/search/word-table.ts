@@ -1,9 +1,11 @@
 /**
- * The words of an index's texts in one piece of memory, for the exact scan: FTS5 takes about a hundred times as long to score a text. PURE.
+ * The words of an index's texts in one piece of memory, for an exact search: FTS5 takes about a hundred times as long to score a text. PURE.
  * A mirror of the table `words`, which can be dropped at any time.
  */
-import type { AskedWords } from "./asked-words.ts";
+import { type AskedWords, MOST_COUNTED } from "./asked-words.ts";
+import type { Candidate } from "./ranking.ts";
 import type { WordMatches } from "./word-matches.ts";
+import { WordRows } from "./word-rows.ts";
 
 export interface WordedText {
   /** Higher than that of every text that is in the table. */
@@ -18,13 +20,20 @@ export interface WordedText {
 const GONE = 0;
 const FIRST_TEXTS = 1_024;
 const FIRST_WORDS = 32_768;
+/** Words of a table whose rows are found by their words: those of about 50,000 messages. The words of a larger one are scanned. */
+const MOST_INDEXED = 1_000_000;
 /** Growth factor of a full array. */
 const GROWTH = 1.5;
 
 export class WordTable {
   readonly #mostWords: number;
+  readonly #mostIndexed: number;
   #size = 0;
   #removed = 0;
+  /** Of the texts that are not removed. */
+  #allLengths = 0;
+  /** Made for the first question. */
+  #rows: WordRows | undefined;
   #ids = new Float64Array(FIRST_TEXTS);
   #sources = new Float64Array(FIRST_TEXTS);
   #ords = new Float64Array(FIRST_TEXTS);
@@ -35,8 +44,9 @@ export class WordTable {
   #lengths = new Uint32Array(FIRST_TEXTS);
   #words = new Int32Array(FIRST_WORDS);
 
-  constructor(mostWords = Number.MAX_SAFE_INTEGER) {
+  constructor(mostWords = Number.MAX_SAFE_INTEGER, mostIndexed = MOST_INDEXED) {
     this.#mostWords = mostWords;
+    this.#mostIndexed = mostIndexed;
   }
   /** False: there is no room for it, or its id is not the highest. */
   put({ id, source, ord, at, words }: WordedText): boolean {
@@ -44,6 +54,8 @@ export class WordTable {
     while (this.#size > 0 && this.#sources[this.#size - 1] === GONE) {
       this.#size--;
       this.#removed--;
+      // It has the words of that row.
+      this.#rows = undefined;
     }
     const from = this.#end(this.#size);
     const to = from + words.length;
@@ -56,7 +68,10 @@ export class WordTable {
     this.#ats[row] = at;
     this.#words.set(words, from);
     this.#ends[row] = to;
-    this.#lengths[row] = words.length - (words.includes(0) ? 1 : 0);
+    const length = words.length - (words.includes(0) ? 1 : 0);
+    this.#lengths[row] = length;
+    this.#allLengths += length;
+    this.#rows?.add(row, words, 0, words.length);
     return true;
   }
   /** Its words are overwritten. */
@@ -64,6 +79,7 @@ export class WordTable {
     const row = this.#rowOf(id);
     if (row === undefined) return;
     this.#sources[row] = GONE;
+    this.#allLengths -= this.#lengths[row] as number;
     this.#words.fill(0, this.#end(row), this.#end(row + 1));
     this.#removed++;
   }
@@ -73,24 +89,54 @@ export class WordTable {
   }
   /** Adds every text with one of the words to `matches`. */
   find(asked: AskedWords, matches: WordMatches): void {
+    const rows = asked.numbers === undefined ? undefined : this.#indexed();
+    if (asked.numbers !== undefined && rows !== undefined) this.#look(asked.numbers, rows, matches);
+    else this.#scan(asked, matches);
+    matches.scanned(this.#size - this.#removed, this.#allLengths);
+  }
+  #scan(asked: AskedWords, matches: WordMatches): void {
     const counts = new Uint8Array(asked.size);
-    let [texts, words] = [0, 0];
     for (let row = 0, from = 0; row < this.#size; row++) {
       const to = this.#ends[row] as number;
-      const source = this.#sources[row] as number;
-      if (source !== GONE) {
-        const id = this.#ids[row] as number;
-        const length = this.#lengths[row] as number;
-        texts++;
-        words += length;
-        if (asked.countInto(counts, id, this.#words, from, to)) {
-          matches.add({ id, source, ord: this.#ords[row] as number, at: this.#ats[row] as number }, length, counts);
-          counts.fill(0);
-        }
+      if (this.#sources[row] !== GONE && asked.countInto(counts, this.#ids[row] as number, this.#words, from, to)) {
+        matches.add(this.#at(row), this.#lengths[row] as number, counts);
+        counts.fill(0);
       }
       from = to;
     }
-    matches.scanned(texts, words);
+  }
+  #look(numbers: readonly number[], rows: WordRows, matches: WordMatches): void {
+    const counts = new Uint8Array(this.#size * numbers.length);
+    const isFound = new Uint8Array(this.#size);
+    const found: number[] = [];
+    for (const [index, number] of numbers.entries())
+      for (const row of rows.of(number)) {
+        const at = row * numbers.length + index;
+        const count = counts[at] as number;
+        if (count < MOST_COUNTED) counts[at] = count + 1;
+        if (isFound[row] !== 0 || this.#sources[row] === GONE) continue;
+        isFound[row] = 1;
+        found.push(row);
+      }
+    for (const row of found) matches.add(this.#at(row), this.#lengths[row] as number, counts, row * numbers.length);
+  }
+  #at(row: number): Candidate {
+    return {
+      id: this.#ids[row] as number,
+      source: this.#sources[row] as number,
+      ord: this.#ords[row] as number,
+      at: this.#ats[row] as number,
+    };
+  }
+  /** Undefined: the table is too large for it. */
+  #indexed(): WordRows | undefined {
+    if (this.#end(this.#size) > this.#mostIndexed) this.#rows = undefined;
+    else if (this.#rows === undefined) {
+      const rows = new WordRows();
+      for (let row = 0; row < this.#size; row++) rows.add(row, this.#words, this.#end(row), this.#end(row + 1));
+      this.#rows = rows;
+    }
+    return this.#rows;
   }
   #end(rows: number): number {
     return rows === 0 ? 0 : (this.#ends[rows - 1] as number);

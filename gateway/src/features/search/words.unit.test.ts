@@ -8,7 +8,10 @@ import { withMarks } from "./marks.ts";
 import { MARK_BEGIN, MARK_END, segment } from "./text.ts";
 import { type Doc, TextStore } from "./text-store.ts";
 import { VectorStore } from "./vector-store.ts";
+import { AskedWords } from "./asked-words.ts";
+import { WordMatches } from "./word-matches.ts";
 import { WordStore } from "./word-store.ts";
+import { WordTable } from "./word-table.ts";
 
 const TOKENS = "tokenize = 'porter unicode61 remove_diacritics 2'";
 
@@ -161,6 +164,42 @@ describe("[SE3] what a word says about texts", () => {
     assert.ok((found('"x12"')[0]?.[1] ?? 0) > (found('"x1" *')[0]?.[1] ?? 0));
     assert.deepEqual(ids('"京都"'), []);
   });
+});
+
+test("[SE3] a table finds the same by the rows of its words and by a scan, after texts were removed and their ids used again", () => {
+  const step = fc.record({
+    put: fc.array(fc.integer({ min: 0, max: 5 }), { minLength: 1, maxLength: 8 }),
+    remove: fc.integer({ min: 1, max: 12 }),
+  });
+  fc.assert(
+    fc.property(
+      fc.array(step, { maxLength: 30 }),
+      fc.uniqueArray(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 4 }),
+      (all, words) => {
+        const tables = [new WordTable(), new WordTable(undefined, 0), new WordTable(undefined, 40)];
+        const asked = words.map((number) => ({ kind: "phrase", numbers: [number] }) as const);
+        const found = (table: WordTable) => {
+          const matches = new WordMatches(words.length);
+          table.find(new AskedWords(asked), matches);
+          return [...matches.best()];
+        };
+        let id = 0;
+        for (const { put, remove } of all) {
+          const text = { id: ++id, source: 1, ord: id, at: id, words: Int32Array.from(put) };
+          const taken = tables.map((table) => table.put(text));
+          assert.ok(taken.every((one) => one === taken[0]));
+          // Questions between the changes: an index that exists follows them.
+          const [first, ...others] = tables.map(found);
+          for (const other of others) assert.deepEqual(other, first);
+          for (const table of tables) table.remove(remove);
+          if (remove === id) id--;
+        }
+        const [first, ...others] = tables.map(found);
+        for (const other of others) assert.deepEqual(other, first);
+      },
+    ),
+    { numRuns: 200 },
+  );
 });
 
 test("[SE3] words are marked as FTS5 marks them", () => {
