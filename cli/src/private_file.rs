@@ -32,13 +32,16 @@ pub fn write_unsynced(path: &Path, content: impl AsRef<[u8]>) -> Outcome {
 
 /// As `write`, but does not touch a private file that has this content already.
 pub fn write_changed(path: &Path, content: impl AsRef<[u8]>) -> Outcome {
-    let is_private = |meta: Metadata| meta.is_file() && meta.permissions().mode() & OTHERS == 0;
-    if fs::symlink_metadata(path).is_ok_and(is_private)
-        && fs::read(path).is_ok_and(|present| present == content.as_ref())
-    {
+    if is_private(path) && fs::read(path).is_ok_and(|kept| kept == content.as_ref()) {
         return Ok(());
     }
     write(path, content)
+}
+
+/// Whether this is a file, not a link to one, that no other user can read or change.
+pub fn is_private(path: &Path) -> bool {
+    let is_private = |meta: Metadata| meta.is_file() && meta.permissions().mode() & OTHERS == 0;
+    fs::symlink_metadata(path).is_ok_and(is_private)
 }
 
 /// A value that is stored as JSON. `None`: there is no such file.

@@ -1,7 +1,7 @@
 /**
  * Bundles a Worker into a folder: the main module, one module for each part that is loaded on first use, and modules of what they share.
  * A part is a file `*.lazy.ts` that is imported dynamically; a cold start neither runs it nor what only parts need. Shared code is there
- * once, because workerd compiles every module of a Worker at its start. WebAssembly is a module beside the part that uses it. Never
+ * once: a cold start on Cloudflare compiles every module. WebAssembly is a module beside the part that uses it. Never
  * uses the network.
  */
 import { readdirSync, renameSync } from "node:fs";

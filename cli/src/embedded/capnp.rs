@@ -43,10 +43,11 @@ pub struct Clustered<'a> {
     pub keys: &'a Path,
 }
 
-/// Modules that run in isolates of their own, so workerd does not read them at its start (gateway/src/app/reader-service.ts).
+/// Modules that run in isolates of their own, which end with the file that they read (gateway/src/app/reader-service.ts).
 const READERS: [&str; 4] = ["pdf.mjs", "documents.mjs", "images.mjs", "photon_rs_bg.wasm"];
 
-/// With this flag, workerd compiles a module of the gateway when it is first imported, not all of them at its start.
+/// With this flag, workerd compiles a module of the gateway when it is first imported, and not all of them at its start. On Cloudflare, and
+/// in the tests in the Workers runtime, the gateway runs without it: the end-to-end tests show that both ways load the same modules.
 const LAZY_MODULES: &str = "new_module_registry";
 
 /// The modules that the gateway itself imports on first use.
@@ -208,8 +209,7 @@ fn for_other_machines(listen: Option<&Listen>) -> (String, String) {
     }
 }
 
-/// The readers of documents and images. workerd compiles every module of a Worker at its start, and these are large, so they are files,
-/// which the gateway loads on first use into an isolate of their own.
+/// The readers of documents and images are files, which the gateway loads into an isolate of their own: their memory is free when it ends.
 fn add_readers(listed: &mut String, bound: &mut String, settings: &Settings) -> Outcome<()> {
     let Settings { manifest, modules, .. } = settings;
     let folder = path(modules)?;

@@ -179,9 +179,6 @@ fn f12_a_channel_has_no_access_to_the_bucket() {
     let worker = config
         .split("const channel0 ")
         .nth(1)
-        .unwrap()
-        .split("const services ")
-        .next()
         .unwrap();
     assert!(
         worker.contains("GatewayEntrypoint") && !worker.contains("r2") && !worker.contains("\"services\""),

@@ -26,7 +26,8 @@ pub enum Configuration {
     Compiled(PathBuf),
 }
 
-/// The compiled configuration, made now if there is none of the present text and scripts. The second value says why there is none.
+/// The compiled configuration, compiled now unless it was compiled from the current text and scripts. The second value says why there is
+/// none.
 /// A cluster's stays text: the compiled file would have its key in it (CL4).
 pub async fn newest(layout: &Layout, runtime: &Runtime) -> (Configuration, Option<String>) {
     let text = layout.config();
@@ -42,12 +43,13 @@ pub async fn newest(layout: &Layout, runtime: &Runtime) -> (Configuration, Optio
 async fn compiled(layout: &Layout, runtime: &Runtime) -> Result<PathBuf, String> {
     let path = layout.compiled_config();
     let made_from = made_from(layout, runtime)?;
-    let mark = |length: u64| format!("{made_from} {length}\n");
-    let is_newest = fs::metadata(&path).is_ok_and(|meta| {
-        let kept = fs::read_to_string(layout.compiled_from());
-        kept.is_ok_and(|kept| kept == mark(meta.len()))
-    });
-    if is_newest {
+    let mark = |content: &[u8]| format!("{made_from} {}\n", sha256_hex(content));
+    // workerd does not start with a damaged file, and runs what another user may have put there.
+    let kept = (fs::read_to_string(layout.compiled_from()), fs::read(&path));
+    if let (Ok(kept), Ok(content)) = kept
+        && kept == mark(&content)
+        && private_file::is_private(&path)
+    {
         return Ok(path);
     }
     let content = compile(layout, &runtime.workerd()).await?;
@@ -55,7 +57,7 @@ async fn compiled(layout: &Layout, runtime: &Runtime) -> Result<PathBuf, String>
     // Until both files are whole, the old mark must not fit the new file.
     let _ = fs::remove_file(layout.compiled_from());
     written(private_file::write(&path, &content))?;
-    written(private_file::write(&layout.compiled_from(), mark(content.len() as u64)))?;
+    written(private_file::write(&layout.compiled_from(), mark(&content)))?;
     Ok(path)
 }
 
@@ -190,10 +192,17 @@ mod tests {
         );
         home.workerd("echo once >> ../times; echo other");
         assert_eq!((home.newest().await, home.times()), (compiled(), 4), "another workerd");
-        fs::write(&path, "half").unwrap();
-        assert_eq!((home.newest().await, home.times()), (compiled(), 5), "a damaged file");
+        fs::write(&path, "OTHER\n").unwrap();
+        assert_eq!((home.newest().await, home.times()), (compiled(), 5), "a damaged file of the same length");
         fs::remove_file(&path).unwrap();
         assert_eq!((home.newest().await, home.times()), (compiled(), 6), "no file");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        assert_eq!((home.newest().await, home.times()), (compiled(), 7), "a file that others can change");
+        let elsewhere = home.layout.home.join("elsewhere");
+        fs::rename(&path, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        assert_eq!((home.newest().await, home.times()), (compiled(), 8), "a link");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
 
     #[tokio::test]

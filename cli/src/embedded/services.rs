@@ -7,7 +7,7 @@ use std::fmt::Write;
 use super::literals::text;
 use super::queue::Queue;
 
-/// Of the service.
+/// The service's name in the configuration.
 const NAME: &str = "services";
 const SCRIPT: &str = include_str!("services.js");
 /// The folder of large values of the key-value store.

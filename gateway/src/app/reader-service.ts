@@ -1,7 +1,6 @@
 /**
- * Readers in isolates of their own, for the embedded gateway: workerd would compile every module of its configuration at the start, so
- * the readers' modules are files that are loaded when the first document or image comes. An isolate serves one file, has no network and no
- * bindings, and its memory is free afterwards. Reached by the binding `READERS` only, never over HTTP.
+ * Readers in isolates of their own, for the embedded gateway. Their modules are files that are loaded when a document or image comes. An
+ * isolate serves one file, has no network and no bindings, and its memory is free afterwards. Reached by the binding `READERS` only, never over HTTP.
  */
 import { RpcTarget, WorkerEntrypoint } from "cloudflare:workers";
 import type { Env } from "../platform/env.ts";

@@ -81,10 +81,17 @@ export interface ApprovalTaken {
 }
 
 /** What the approvals feature offers to other features. */
+export interface ApprovalChange {
+  readonly sessionKey: string;
+  /** Codes of questions that ended. */
+  readonly ended: readonly string[];
+}
 export interface ApprovalsPort {
   readonly approvals: {
     /** The questions of a conversation that wait now. */
     waiting(sessionKey: string): readonly ApprovalEntry[];
+    /** Calls the listener in the turn in which questions of a conversation came or ended. */
+    onChange(listener: (change: ApprovalChange) => void): { readonly stop: () => void };
     /** A question with this code waits, or has ended lately. */
     knows(code: string): boolean;
     /** The caller has checked that the answer is the owner's. `by` is for the record. */

@@ -26,7 +26,7 @@ export function overrideIn(value: unknown, path = "payload", depth = 0): string 
   return undefined;
 }
 /** What programs join keys with when they flatten a value: `core_context.system_prompt`. */
-const PATH = /[./:[\]]+/;
+const PATH = /__+|[^\p{L}\p{M}\p{N}_-]+/u;
 /** By its letters and digits alone, without accents: `Core-Context` and `coreContext` are the same key. */
 const normal = (key: string): string =>
   key

@@ -126,6 +126,7 @@ export class SessionDriver {
       untranscribed: () => this.history.untranscribed(),
       commit: (event) => void this.apply(event),
       wall: host.wall,
+      now: () => this.#clock.read().now,
       delta: (delta) => {
         this.#active?.publisher.delta(delta);
         if (delta.isThought !== true) this.#view.delta(delta);

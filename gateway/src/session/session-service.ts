@@ -128,18 +128,21 @@ export class SessionService implements Omit<SessionPort, "erase"> {
     );
   }
   hold(held: boolean): Promise<SessionHeld | null> {
-    if (!this.#driver.state) return Promise.resolve(null);
-    const { answer } = this.#driver.apply({ type: "Held", held });
+    return Promise.resolve(this.#held({ type: "Held", held }));
+  }
+  #held(event: Extract<EventBody, { readonly type: "Held" }>): SessionHeld | null {
+    if (!this.#driver.state) return null;
+    const { answer } = this.#driver.apply(event);
     if (answer?.type !== "aborted") throw bug("a hold");
     const { wasRunning, runId, cancelled, waiting = 0 } = answer;
     const more = { ...(runId === undefined ? {} : { runId }), ...(waiting === 0 ? {} : { hasWaiting: true as const }) };
-    return Promise.resolve({ wasRunning, cancelled, ...more });
+    return { wasRunning, cancelled, ...more };
   }
 
   async end(): Promise<Result<SpendState>> {
     if (!this.#driver.state) return succeed({ report: NO_REPORT, open: NOTHING });
     if (this.#driver.state.run.phase === "archiving") return failure("session.busy", "The session is being archived.");
-    await this.hold(true);
+    this.#held({ type: "Held", held: true, isDeleted: true });
     await this.#driver.quiet(END_WAIT_MS);
     return succeed(this.#driver.spend.spent());
   }

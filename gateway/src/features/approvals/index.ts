@@ -22,7 +22,14 @@ import { namedSession } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { askedText } from "../../notify/asked-text.ts";
-import type { ApprovalReport, ApprovalsPort, ApprovalTaken, EventQuestionsPort, WaitingQuestion } from "../../ports/approvals.ts";
+import type {
+  ApprovalChange,
+  ApprovalReport,
+  ApprovalsPort,
+  ApprovalTaken,
+  EventQuestionsPort,
+  WaitingQuestion,
+} from "../../ports/approvals.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
 import type { Origin } from "../../ports/origin.ts";
 import { type Result, succeed } from "../../ports/result.ts";
@@ -70,6 +77,7 @@ export const approvalsFeature: FeatureDefinition<
     const store = new ApprovalStore(ports.database);
     const grants = new GrantStore(ports.database);
     const events = new EventQuestions(store, ports);
+    const listeners = new Set<(change: ApprovalChange) => void>();
     const record = (entry: Parameters<typeof audit.append>[0]): void => background("audit", audit.append(entry));
 
     function report({ sessionKey, agentId, revision, origin, waiting, ended, conversation }: ApprovalReport): void {
@@ -153,6 +161,8 @@ export const approvalsFeature: FeatureDefinition<
           ...(again === undefined ? {} : { again }),
         });
       }
+      const codes = changes.ended.map(({ end }) => end.code);
+      if (changes.asked.length + codes.length > 0) for (const listener of [...listeners]) listener({ sessionKey, ended: codes });
       store.bound();
       arm();
     }
@@ -231,6 +241,10 @@ export const approvalsFeature: FeatureDefinition<
         approvalsRpc: { report, useGrants: (sessionKey, ids) => grants.use(sessionKey, ids, now()) },
         approvals: {
           waiting: (sessionKey) => store.waiting(sessionKey),
+          onChange: (listener) => {
+            listeners.add(listener);
+            return { stop: () => void listeners.delete(listener) };
+          },
           knows: (code) => store.find(code, undefined).length > 0,
           async answer(by, given) {
             const result = await answer(by, given);

@@ -22,6 +22,7 @@ import type { NotifyPort } from "../../ports/notify.ts";
 import { failure, type Result, sentence, succeed } from "../../ports/result.ts";
 import type { Decided, EventLog, EventRow } from "./d1-store.ts";
 import type { Decisions } from "./decisions.ts";
+import { overrideIn } from "../../prompt/task.ts";
 import type { OutboxStore, Unsent } from "./outbox-store.ts";
 import { type EventStarts, hopsOfEmission, type Problem } from "./starts.ts";
 
@@ -77,6 +78,9 @@ export class EventKeeper {
     if (!isListed(allowed, name)) return fail("event.not_allowed", `The agent may not emit events of the topic ${name}.`, listed(offered));
     const problem = payload === undefined ? "The payload is missing." : (depthProblem(payload) ?? topic.problem(payload));
     if (problem !== undefined) return fail("event.invalid", problem, topic.doc);
+    // Its subscribers' tasks would be refused, after the owner was asked (rules RT5, EV10).
+    const higher = this.#ports.starts.has(name) ? overrideIn(payload) : undefined;
+    if (higher !== undefined) return fail("event.invalid", `\`${higher}\` is a key of a higher layer of the prompt.`, topic.doc);
     if (utf8Bytes(JSON.stringify(payload)) > LIMITS.eventPayloadBytes)
       return fail("event.invalid", `The payload has more than ${LIMITS.eventPayloadBytes.toLocaleString("en-US")} bytes.`);
     const taskId = runId ?? sessionKey;

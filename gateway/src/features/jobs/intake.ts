@@ -101,7 +101,8 @@ export class JobIntake {
     try {
       return succeed(await listJobs(this.#ports.jobsIndex(), params));
     } catch (error) {
-      this.#ports.log.error("jobs_not_listed", { error });
+      // Most cursors that can't be read are the caller's mistake.
+      this.#ports.log[params.cursor === undefined ? "error" : "warn"]("jobs_not_listed", { error });
       if (params.cursor !== undefined)
         return fail(
           "protocol.invalid_params",

@@ -14,7 +14,7 @@ import { type Delegation, hopsOf } from "../../ports/origin.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { StopPort } from "../../ports/sessions.ts";
 import type { DelegatedTask, DelegationStore } from "./delegation-store.ts";
-import { runIdOf } from "./run-id.ts";
+import { questionKey, runIdOf } from "./run-id.ts";
 import type { TaskRunPorts, TaskRuns } from "./task-runs.ts";
 
 export interface DelegationPorts
@@ -139,7 +139,7 @@ export class Delegations {
   /** The owner is told once of each question of the task, because no one follows its conversation (rule DG6). */
   #tellQuestions({ id, agentId, name, sessionKey }: DelegatedTask): void {
     for (const entry of this.#ports.approvals.waiting(sessionKey)) {
-      const key = `delegation/${id}/${entry.code}`;
+      const key = questionKey(id, entry.code);
       const text = askedText(`A task of the agent ${name}`, entry);
       this.#ports.notify.tell({ kind: "approval", key, cause: key, text, agentId, question: entry.code });
     }

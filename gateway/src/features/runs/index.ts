@@ -7,7 +7,7 @@ import type { TaskEndsPort, TaskRunsPort } from "../../ports/tasks.ts";
 import { DelegationStore } from "./delegation-store.ts";
 import type { DelegationPorts, Delegations } from "./delegations.ts";
 import { RUN_MIGRATIONS } from "./migrations.ts";
-import { runIdOf } from "./run-id.ts";
+import { questionKey, runIdOf } from "./run-id.ts";
 import type { TaskRunPorts, TaskRuns } from "./task-runs.ts";
 import { RUN_TOOLS } from "./tools.ts";
 import { TaskStore } from "./task-store.ts";
@@ -34,6 +34,10 @@ export const runsFeature: FeatureDefinition<
     const delegations = new DelegationStore(ports.database);
     const watches = new WatchStore(ports.database);
     let listener: Parameters<TaskEndsPort["taskEnds"]["toldTo"]>[0] | undefined;
+    ports.approvals.onChange(({ sessionKey, ended }) => {
+      const task = ended.length === 0 ? undefined : delegations.behind(sessionKey);
+      if (task !== undefined) for (const code of ended) ports.notify.over(questionKey(task.id, code));
+    });
     const stored: TaskRunPorts["stored"] = (task) => {
       if (listener?.takes(task.agentId) !== true) return;
       watches.add(task, ports.now() + LOOK_MS);
@@ -97,7 +101,7 @@ export const runsFeature: FeatureDefinition<
         },
       ],
       sessionGone: ({ key }) => {
-        store.remove(key);
+        store.sessionGone(key);
         delegations.remove(key);
         watches.forget(key);
         void loaded?.then(({ ends }) => ends.forget(key)).catch(() => undefined);

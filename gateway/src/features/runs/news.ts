@@ -1,26 +1,36 @@
-/** Waits for what a run tells: that it has ended, or waits for the owner. In memory only, so its user must also look from time to time. */
+/**
+ * Waits for news of a run: it has ended or paused, or questions came or ended, which may be those of the tasks that it has handed on. In memory
+ * only, so its user must also look from time to time.
+ */
 import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import type { NewEvent, Sink, Subscriptions } from "../../kernel/subscriptions.ts";
+import type { ApprovalsPort } from "../../ports/approvals.ts";
 
-const TOLD: ReadonlySet<string> = new Set(["final", "error", "aborted", "paused"]);
+const REPORTED_STATES: ReadonlySet<string> = new Set(["final", "error", "aborted", "paused"]);
+
+export interface NewsPorts extends Pick<ApprovalsPort, "approvals"> {
+  readonly subscriptions: Pick<Subscriptions, "add" | "remove">;
+}
 
 export class News implements Sink {
-  readonly #subscriptions: Pick<Subscriptions, "add" | "remove">;
+  readonly #subscriptions: NewsPorts["subscriptions"];
+  readonly #questions: { readonly stop: () => void };
   readonly #sessionKey: string;
   readonly #runId: string;
   #next = Promise.withResolvers<void>();
 
-  constructor(subscriptions: Pick<Subscriptions, "add" | "remove">, sessionKey: string, runId: string) {
+  constructor({ subscriptions, approvals }: NewsPorts, sessionKey: string, runId: string) {
     this.#subscriptions = subscriptions;
     this.#sessionKey = sessionKey;
     this.#runId = runId;
     subscriptions.add(sessionKey, this);
+    this.#questions = approvals.onChange(() => this.#next.resolve());
   }
 
   deliver(_sessionKey: string, events: readonly NewEvent[]): void {
     const isNews = events.some(({ event, payload }) => {
       const { runId, state } = payload as { readonly runId?: string; readonly state?: string };
-      return event === "chat" && runId === this.#runId && TOLD.has(state ?? "");
+      return event === "chat" && runId === this.#runId && REPORTED_STATES.has(state ?? "");
     });
     if (isNews) this.#next.resolve();
   }
@@ -33,5 +43,6 @@ export class News implements Sink {
 
   end(): void {
     this.#subscriptions.remove(this.#sessionKey, this);
+    this.#questions.stop();
   }
 }

@@ -53,8 +53,9 @@ export class TaskRuns {
     this.#ports = ports;
   }
 
-  async check({ agent_name, instructions, payload }: RunRequest): Promise<Result<CheckedTask>> {
-    const { agentNames, config, ids, packs } = this.#ports;
+  async check(request: RunRequest): Promise<Result<CheckedTask>> {
+    const { agent_name, instructions, payload } = request;
+    const { agentNames, config, packs } = this.#ports;
     const agentId = agentNames.byName(agent_name);
     if (agentId === undefined) return unknownAgent(config, agent_name, await packs.offPackOfAgent(agent_name));
     const higher = overrideIn(payload);
@@ -64,8 +65,11 @@ export class TaskRuns {
     const bytes = utf8Bytes(taskText(instructions, payload));
     if (bytes > LIMITS.messageBytes)
       return fail("protocol.too_large", `As a message the task has ${bytes} bytes; at most ${LIMITS.messageBytes} are accepted.`);
-    const task = { agent_name, instructions, ...(payload === undefined ? {} : { payload }) };
-    return succeed({ agentId, bodySha256: await ids.sha256(JSON.stringify(task)) });
+    return succeed({ agentId, bodySha256: await this.bodySha256(request) });
+  }
+  /** By it a request is known again. */
+  bodySha256({ agent_name, instructions, payload }: RunRequest): Promise<string> {
+    return this.#ports.ids.sha256(JSON.stringify({ agent_name, instructions, ...(payload === undefined ? {} : { payload }) }));
   }
 
   /** Stores the task. Waits for nothing, so that a caller can look for the task in the same turn. */
@@ -99,20 +103,20 @@ export class TaskRuns {
     return sent.ok ? succeed(session.value.key) : sent;
   }
 
-  /**
-   * Begins the task, and gives the report when the run has ended, or waits for the owner. `isNew`: it has not begun before, so that its
-   * end is news that are yet to come.
-   */
-  async run(task: NamedTask, request: RunRequest, resultAccess: ResultAccess, isNew: boolean): Promise<Result<AgentReport>> {
+  /** Begins the task unless `how` says that it may only be looked at, and gives the report when the run has ended, or waits for the owner. */
+  async run(task: NamedTask, request: RunRequest, resultAccess: ResultAccess, how: "new" | "known" | "look"): Promise<Result<AgentReport>> {
     const session = this.#sessionOf(task);
     if (!session.ok) return session;
     const { key } = session.value;
-    const news = new News(this.#ports.subscriptions, key, runIdOf(task));
+    const news = new News(this.#ports, key, runIdOf(task));
     try {
-      const begun = await this.begin(task, request);
+      const begun = how === "look" ? succeed(key) : await this.begin(task, request);
       if (!begun.ok) return begun;
-      if (isNew) await news.next(LOOK_MS);
-      return await this.#reported(task, key, await this.#stood(task, key, [], Number.POSITIVE_INFINITY, news), resultAccess);
+      // The end of a run that begins now is yet to come, and a look would only delay it.
+      if (how === "new") await news.next(LOOK_MS);
+      const stood = await this.#stood(task, key, [], Number.POSITIVE_INFINITY, news);
+      if (how === "look" && stood.end.state === "unknown") return fail("gateway.stopped");
+      return await this.#reported(task, key, stood, resultAccess);
     } finally {
       news.end();
     }
@@ -121,7 +125,7 @@ export class TaskRuns {
   async look(task: Task, seen: readonly string[]): Promise<Result<TaskStatus>> {
     const session = this.#sessionOf(task);
     if (!session.ok) return session;
-    const news = new News(this.#ports.subscriptions, session.value.key, runIdOf(task));
+    const news = new News(this.#ports, session.value.key, runIdOf(task));
     const stood = await this.#stood(task, session.value.key, seen, JOB_LOOKS, news).finally(() => news.end());
     if (isRunning(stood.end) && stood.approvals.length === 0) return succeed({ state: "running" });
     const report = await this.#reported(task, session.value.key, stood, "job");

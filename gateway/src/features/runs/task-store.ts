@@ -5,7 +5,8 @@ import { all, type Database, one, run } from "../../platform/sql.ts";
 export interface Task {
   readonly id: string;
   readonly agentId: string;
-  readonly sessionKey: string;
+  /** Undefined: the conversation was deleted, and the report with it. */
+  readonly sessionKey: string | undefined;
   /** Of the request. */
   readonly bodySha256: string;
   readonly createdAt: number;
@@ -14,10 +15,12 @@ type Row = { id: string; agent_id: string; session_key: string; body_sha256: str
 const taskOf = (row: Row): Task => ({
   id: row.id,
   agentId: row.agent_id,
-  sessionKey: row.session_key,
+  sessionKey: row.session_key === GONE ? undefined : row.session_key,
   bodySha256: row.body_sha256,
   createdAt: row.created_at,
 });
+/** The key of a conversation that was deleted. */
+const GONE = "";
 const KEPT_MS = LIMITS.taskDays * 86_400_000;
 /** Of one pass of the alarm. */
 const OVER_AT_ONCE = 100;
@@ -32,7 +35,7 @@ export class TaskStore {
     const row = one<Row>(this.#db.sql, "SELECT * FROM tasks WHERE id = ?", id);
     return row && taskOf(row);
   }
-  add({ id, agentId, sessionKey, bodySha256, createdAt }: Task): void {
+  add({ id, agentId, sessionKey, bodySha256, createdAt }: Task & { readonly sessionKey: string }): void {
     run(
       this.#db.sql,
       "INSERT INTO tasks(id, agent_id, session_key, body_sha256, created_at) VALUES(?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -54,7 +57,11 @@ export class TaskStore {
       taskOf,
     );
   }
-  remove(sessionKey: string): void {
-    run(this.#db.sql, "DELETE FROM tasks WHERE session_key = ?", sessionKey);
+  /** The row stays: the same request does nothing again (rule RT3). */
+  sessionGone(sessionKey: string): void {
+    run(this.#db.sql, "UPDATE tasks SET session_key = ? WHERE session_key = ?", GONE, sessionKey);
+  }
+  remove(id: string): void {
+    run(this.#db.sql, "DELETE FROM tasks WHERE id = ?", id);
   }
 }

@@ -17,54 +17,80 @@ export interface TaskPorts extends StopPort, DeletionPort, Pick<TaskRunPorts, "i
   readonly runs: TaskRuns;
 }
 const NAME_CHARS = 26;
+interface Taken {
+  readonly task: NamedTask;
+  /** The task was given before. */
+  readonly isKnown: boolean;
+}
+const GONE = "The conversation of this task was deleted, and its report with it.";
 
 export class Tasks {
   readonly #ports: TaskPorts;
-  #open = 0;
+  /** Requests that wait, by their tasks. A caller that sends one again and again takes the place of no other task. */
+  readonly #waiting = new Map<string, number>();
 
   constructor(ports: TaskPorts) {
     this.#ports = ports;
   }
 
   async run(caller: HttpCaller, request: TaskRequest): Promise<Result<AgentReport>> {
-    const { admission, stopped, runs } = this.#ports;
+    const { admission, ids, runs, stopped } = this.#ports;
     const granted = await admission.grantTask(caller);
     if (!granted.ok) return granted;
-    if (stopped() !== undefined) return fail("gateway.stopped");
-    if (this.#open >= LIMITS.tasksAtOnce) return fail("limit.rate", `${LIMITS.tasksAtOnce} tasks are open at once, which is the limit.`);
-    this.#open++;
+    // Of the token too: no one meets another's task by its key.
+    const name = request.key === undefined ? undefined : await ids.sha256(JSON.stringify([granted.value.tokenId, request.key]));
+    const id = name?.slice(0, NAME_CHARS) ?? ids.name(NAME_CHARS);
+    const most = LIMITS.tasksAtOnce;
+    const waiting = this.#waiting.get(id) ?? 0;
+    if (waiting === 0 && this.#waiting.size >= most) return fail("limit.rate", `${most} tasks are open at once, which is the limit.`);
+    if (waiting >= most) return fail("limit.rate", `${most} requests wait for this task at once, which is the limit.`);
+    this.#waiting.set(id, waiting + 1);
     try {
-      const task = await this.#taken(granted.value.tokenId, request);
-      if (!task.ok) return task;
-      const { isNew, ...named } = task.value;
-      return await runs.run(named, request.task, request.key === undefined ? "none" : "key", isNew);
+      const taken = await this.#taken(id, request);
+      if (!taken.ok) return taken;
+      const { task, isKnown } = taken.value;
+      const how = !isKnown ? "new" : stopped() === undefined ? "known" : "look";
+      return await runs.run(task, request.task, request.key === undefined ? "none" : "key", how);
     } finally {
-      this.#open--;
+      this.#leave(id);
     }
   }
+  #leave(id: string): void {
+    const left = (this.#waiting.get(id) ?? 0) - 1;
+    if (left > 0) this.#waiting.set(id, left);
+    else this.#waiting.delete(id);
+  }
 
-  /** The task of this request: a new one, or the one that the same key has made. */
-  async #taken(tokenId: string, { task, key }: TaskRequest): Promise<Result<NamedTask & { readonly isNew: boolean }>> {
-    const { store, ids, runs } = this.#ports;
+  /** The task that the same key has made, also when its agent is gone or everything is stopped; else a new one. */
+  async #taken(id: string, { task }: TaskRequest): Promise<Result<Taken>> {
+    const { runs, stopped } = this.#ports;
+    const known = this.#known(id, await runs.bodySha256(task));
+    if (known !== undefined) return known;
+    if (stopped() !== undefined) return fail("gateway.stopped");
     const checked = await runs.check(task);
     if (!checked.ok) return checked;
-    // Of the token too: no one meets another's task by its key.
-    const id = key === undefined ? ids.name(NAME_CHARS) : (await ids.sha256(JSON.stringify([tokenId, key]))).slice(0, NAME_CHARS);
-    const known = store.find(id);
-    if (known !== undefined)
-      return known.bodySha256 === checked.value.bodySha256 ? succeed({ ...known, isNew: false }) : fail("task.key_reused");
+    // Another request with the key may have come meanwhile.
+    const meanwhile = this.#known(id, checked.value.bodySha256);
+    if (meanwhile !== undefined) return meanwhile;
     const made = { ...checked.value, id };
     const stored = runs.store(made);
-    return stored.ok ? succeed({ ...made, isNew: true }) : stored;
+    return stored.ok ? succeed({ task: made, isKnown: false }) : stored;
+  }
+  #known(id: string, bodySha256: string): Result<Taken> | undefined {
+    const task = this.#ports.store.find(id);
+    if (task === undefined) return undefined;
+    if (task.bodySha256 !== bodySha256) return fail("task.key_reused");
+    if (task.sessionKey === undefined) return fail("run.not_found", GONE, "To do it again, send it with another Idempotency-Key.");
+    return succeed({ task: { id, agentId: task.agentId, bodySha256 }, isKnown: true });
   }
 
   /** Old tasks are deleted with their conversations (rule RT6). */
   removeOld(): void {
     const { store, now, deleteSessions, sessions } = this.#ports;
     const old = store.old(now());
-    const keys = old.flatMap(({ sessionKey }) => (sessions.find(sessionKey) === undefined ? [] : [sessionKey]));
+    const keys = old.flatMap(({ sessionKey: key }) => (key === undefined || sessions.find(key) === undefined ? [] : [key]));
     deleteSessions(keys, () => {
-      for (const { sessionKey } of old) store.remove(sessionKey);
+      for (const { id } of old) store.remove(id);
     });
   }
 }

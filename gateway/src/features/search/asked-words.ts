@@ -1,4 +1,4 @@
-/** The words that a question asks for, in a form for the scan over the words of all texts. PURE. */
+/** The words that a question asks for, in a form for the search among the words of all texts. PURE. */
 
 /** A power of two, and many times as many as a question has words, so that nearly every word of a text meets an empty slot. */
 const SLOTS = 1_024;

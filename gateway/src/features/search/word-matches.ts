@@ -22,18 +22,18 @@ export class WordMatches {
   readonly #lengths: number[] = [];
   /** How often each word is in each match. */
   #counts: Uint8Array;
-  #scannedTexts = 0;
-  #scannedWords = 0;
+  #allTexts = 0;
+  #allWords = 0;
   #weights: Float64Array | undefined;
 
   constructor(words: number) {
     this.words = words;
     this.#counts = new Uint8Array(FIRST_MATCHES * words);
   }
-  /** Adds the numbers of scanned texts and of their words, for the average length. */
-  scanned(texts: number, words: number): void {
-    this.#scannedTexts += texts;
-    this.#scannedWords += words;
+  /** Adds the numbers of all searched texts and of their words, for the average length. */
+  among(texts: number, words: number): void {
+    this.#allTexts += texts;
+    this.#allWords += words;
   }
   /** A text with one of the words. `length`: of the text, in words; `counts`, from `first` on: how often each word is in it. */
   add({ id, source, ord, at }: Candidate, length: number, counts: Uint8Array, first = 0): void {
@@ -113,7 +113,7 @@ export class WordMatches {
     const count = this.#counts[match * this.words + word] as number;
     if (count === 0) return 0;
     this.#weights ??= this.#weighed();
-    const length = ((this.#lengths[match] as number) * this.#scannedTexts) / this.#scannedWords;
+    const length = ((this.#lengths[match] as number) * this.#allTexts) / this.#allWords;
     return ((this.#weights[word] as number) * count * (K1 + 1)) / (count + K1 * (1 - B + B * length));
   }
   /** What a word weighs: the fewer texts have it, the more. */
@@ -121,7 +121,7 @@ export class WordMatches {
     return Float64Array.from({ length: this.words }, (_, word) => {
       let having = 0;
       for (let at = word; at < this.#size * this.words; at += this.words) if (this.#counts[at] !== 0) having++;
-      return Math.max(LEAST_WEIGHT, Math.log((this.#scannedTexts - having + 0.5) / (having + 0.5)));
+      return Math.max(LEAST_WEIGHT, Math.log((this.#allTexts - having + 0.5) / (having + 0.5)));
     });
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The words of an index's texts as numbers (stems.ts), and the texts that have those of a question: by a scan over all of them, which are kept in
+ * The words of an index's texts as numbers (stems.ts), and the texts that have those of a question: all words are kept in
  * memory. Derived like everything in the index. Must not know the texts' sources.
  */
 import type { Database } from "../../platform/sql.ts";
@@ -12,6 +12,7 @@ import { type WordedText, WordTable } from "./word-table.ts";
 /**
  * Words in memory, for more than 100,000 messages. Of the 128 MB that the platform gives, they take 32 MB and 40 bytes for each text, and for a
  * moment two thirds of that more when they grow; the vectors of so many texts take 40 MB. The words of a larger index are read for each search.
+ * Noted rows (`word-rows.ts`) take up to 5 MB more, and none where there are many words.
  */
 const MOST_WORDS = 8_000_000;
 const NUMBER_BYTES = 4;
@@ -73,7 +74,7 @@ export class WordStore {
     if (table !== undefined) table.find(asked, matches);
     else
       for (const rows of this.#rows()) {
-        const some = new WordTable(undefined, 0);
+        const some = new WordTable({ mostIndexed: 0 });
         for (const row of rows) some.put(row);
         some.find(asked, matches);
       }
@@ -105,7 +106,7 @@ export class WordStore {
     const { bytes } = this.#storage.sql.exec<{ bytes: number }>("SELECT coalesce(sum(length(numbers)), 0) AS bytes FROM words").one();
     this.#isTooLarge = bytes > this.#mostWords * NUMBER_BYTES;
     if (this.#isTooLarge) return undefined;
-    const table = new WordTable(this.#mostWords);
+    const table = new WordTable({ mostWords: this.#mostWords });
     for (const rows of this.#rows()) for (const row of rows) table.put(row);
     this.#table = table;
     return table;

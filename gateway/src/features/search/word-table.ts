@@ -16,12 +16,23 @@ export interface WordedText {
   /** The numbers of its words in their order. 0 separates words that do not follow each other. */
   readonly words: Int32Array;
 }
+export interface WordTableLimits {
+  readonly mostWords?: number;
+  /** Words up to which rows are noted by their words. */
+  readonly mostIndexed?: number;
+  /** Questions that are answered by scans before they are. */
+  readonly scans?: number;
+}
 /** The source of a text that was removed: those of others begin at 1. */
 const GONE = 0;
 const FIRST_TEXTS = 1_024;
 const FIRST_WORDS = 32_768;
-/** Words of a table whose rows are found by their words: those of about 50,000 messages. The words of a larger one are scanned. */
-const MOST_INDEXED = 1_000_000;
+/** Words of a table whose rows are found by their words: those of about 20,000 messages. The words of a larger one are scanned. */
+const MOST_INDEXED = 400_000;
+/** Scans before the rows are noted by their words: that takes as long as so many scans, which few questions are not worth. */
+const SCANS = 20;
+/** A place of a word takes as long as so many words of a scan. */
+const PLACES_TO_SCAN = 3;
 /** Growth factor of a full array. */
 const GROWTH = 1.5;
 
@@ -32,7 +43,8 @@ export class WordTable {
   #removed = 0;
   /** Of the texts that are not removed. */
   #allLengths = 0;
-  /** Made for the first question. */
+  /** Until the rows are noted by their words. */
+  #scansLeft: number;
   #rows: WordRows | undefined;
   #ids = new Float64Array(FIRST_TEXTS);
   #sources = new Float64Array(FIRST_TEXTS);
@@ -44,9 +56,10 @@ export class WordTable {
   #lengths = new Uint32Array(FIRST_TEXTS);
   #words = new Int32Array(FIRST_WORDS);
 
-  constructor(mostWords = Number.MAX_SAFE_INTEGER, mostIndexed = MOST_INDEXED) {
+  constructor({ mostWords = Number.MAX_SAFE_INTEGER, mostIndexed = MOST_INDEXED, scans = SCANS }: WordTableLimits = {}) {
     this.#mostWords = mostWords;
     this.#mostIndexed = mostIndexed;
+    this.#scansLeft = scans;
   }
   /** False: there is no room for it, or its id is not the highest. */
   put({ id, source, ord, at, words }: WordedText): boolean {
@@ -54,8 +67,6 @@ export class WordTable {
     while (this.#size > 0 && this.#sources[this.#size - 1] === GONE) {
       this.#size--;
       this.#removed--;
-      // It has the words of that row.
-      this.#rows = undefined;
     }
     const from = this.#end(this.#size);
     const to = from + words.length;
@@ -71,7 +82,8 @@ export class WordTable {
     const length = words.length - (words.includes(0) ? 1 : 0);
     this.#lengths[row] = length;
     this.#allLengths += length;
-    this.#rows?.add(row, words, 0, words.length);
+    if (to > this.#mostIndexed) this.#rows = undefined;
+    else this.#rows?.add(row, words);
     return true;
   }
   /** Its words are overwritten. */
@@ -80,7 +92,9 @@ export class WordTable {
     if (row === undefined) return;
     this.#sources[row] = GONE;
     this.#allLengths -= this.#lengths[row] as number;
-    this.#words.fill(0, this.#end(row), this.#end(row + 1));
+    const words = this.#words.subarray(this.#end(row), this.#end(row + 1));
+    this.#rows?.remove(row, words);
+    words.fill(0);
     this.#removed++;
   }
   /** Most rows are removed texts: it is worth reading the others again. */
@@ -90,9 +104,9 @@ export class WordTable {
   /** Adds every text with one of the words to `matches`. */
   find(asked: AskedWords, matches: WordMatches): void {
     const rows = asked.numbers === undefined ? undefined : this.#indexed();
-    if (asked.numbers !== undefined && rows !== undefined) this.#look(asked.numbers, rows, matches);
+    if (asked.numbers !== undefined && rows !== undefined && this.#isRare(asked.numbers, rows)) this.#look(asked.numbers, rows, matches);
     else this.#scan(asked, matches);
-    matches.scanned(this.#size - this.#removed, this.#allLengths);
+    matches.among(this.#size - this.#removed, this.#allLengths);
   }
   #scan(asked: AskedWords, matches: WordMatches): void {
     const counts = new Uint8Array(asked.size);
@@ -105,6 +119,12 @@ export class WordTable {
       from = to;
     }
   }
+  /** Words that most texts have are found sooner by a scan. The counts must not take more memory than the words. */
+  #isRare(numbers: readonly number[], rows: WordRows): boolean {
+    const places = numbers.reduce((sum, number) => sum + rows.of(number).length, 0);
+    const words = this.#end(this.#size);
+    return places * PLACES_TO_SCAN <= words && this.#size * numbers.length <= words * Int32Array.BYTES_PER_ELEMENT;
+  }
   #look(numbers: readonly number[], rows: WordRows, matches: WordMatches): void {
     const counts = new Uint8Array(this.#size * numbers.length);
     const isFound = new Uint8Array(this.#size);
@@ -114,7 +134,7 @@ export class WordTable {
         const at = row * numbers.length + index;
         const count = counts[at] as number;
         if (count < MOST_COUNTED) counts[at] = count + 1;
-        if (isFound[row] !== 0 || this.#sources[row] === GONE) continue;
+        if (isFound[row] !== 0) continue;
         isFound[row] = 1;
         found.push(row);
       }
@@ -128,12 +148,11 @@ export class WordTable {
       at: this.#ats[row] as number,
     };
   }
-  /** Undefined: the table is too large for it. */
+  /** Undefined: the table is too large for it, or too few questions came. */
   #indexed(): WordRows | undefined {
-    if (this.#end(this.#size) > this.#mostIndexed) this.#rows = undefined;
-    else if (this.#rows === undefined) {
+    if (this.#rows === undefined && this.#end(this.#size) <= this.#mostIndexed && this.#scansLeft-- <= 0) {
       const rows = new WordRows();
-      for (let row = 0; row < this.#size; row++) rows.add(row, this.#words, this.#end(row), this.#end(row + 1));
+      for (let row = 0; row < this.#size; row++) rows.add(row, this.#words.subarray(this.#end(row), this.#end(row + 1)));
       this.#rows = rows;
     }
     return this.#rows;

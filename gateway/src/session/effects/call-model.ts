@@ -49,6 +49,8 @@ export interface CallModelPorts {
   readonly untranscribed: () => readonly UserRow[];
   readonly commit: (event: EventBody) => void;
   readonly wall: () => number;
+  /** The session's clock. */
+  readonly now: () => number;
   readonly delta: (delta: Delta) => void;
   /** Whether a client has asked for what the model thinks in this run. */
   readonly wantsThoughts: (runId: string) => boolean;
@@ -216,7 +218,8 @@ export class ModelCaller {
     const toolTokens = this.#fixed?.tools ?? 0;
     const { items } = history;
     const sent = sentCall({ at: wall(), model, system: this.#turn?.tokens ?? NO_LAYERS, toolTokens, items, messages });
-    const counted = await this.#guarded(config.timeouts.llmMs, flight.signal, (signal) =>
+    const timeoutMs = this.#timeoutOf(run, context);
+    const counted = await this.#guarded(timeoutMs, flight.signal, (signal) =>
       this.#ports.model.call({
         model,
         config,
@@ -227,7 +230,7 @@ export class ModelCaller {
         thinkLevel,
         maxTokens: call.maxTokens,
         cacheKey: state.sessionId,
-        timeoutMs: config.timeouts.llmMs,
+        timeoutMs,
         signal,
         now: wall,
         onText: (text) => {
@@ -394,6 +397,13 @@ export class ModelCaller {
     if (broken === undefined) return { ok: true, value: system };
     this.#turn = undefined;
     return failure("prompt.overridden", `The prompt was not used: its section \`${broken}\` is not the one of the agent's definition.`);
+  }
+
+  /** A call takes no longer than the run may (rules AD8, DG4): when it ends by this time, the run has used it up. */
+  #timeoutOf(run: Thinking, context: RunContext): number {
+    const mostMs = budgetOf(context, run.origin).ms + (run.extra?.ms ?? 0);
+    const leftMs = mostMs - (this.#ports.now() - run.startedAt - (run.waitedMs ?? 0));
+    return Math.max(1, Math.min(context.config.timeouts.llmMs, leftMs + 1));
   }
 
   /** Ends in time and never throws, whatever the client does. */

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ModelOutcome, ModelRequest } from "../../ports/model.ts";
 import type { EffectOf } from "../machine/effect.ts";
-import type { State } from "../machine/state.ts";
+import type { State, Thinking } from "../machine/state.ts";
 import type { Delta } from "../publisher.ts";
 import type { Received } from "../spend-gate.ts";
 import { RunContexts } from "../run-context.ts";
@@ -55,6 +55,7 @@ describe("CallModel", () => {
       untranscribed: () => [],
       commit: () => {},
       wall: () => 7,
+      now: () => thinking.clock.now,
       delta: (delta) => deltas.push(delta),
       wantsThoughts: () => false,
       after: (_ms, work) => {
@@ -204,6 +205,24 @@ describe("CallModel", () => {
     assert.equal(event?.type === "ModelFailed" && event.error.reason, "model.timeout");
     assert.equal(b.requests[0]?.signal.aborted, true);
     assert.equal(b.timers.size, 0);
+  });
+  test("[AD8] [DG4] a call takes no longer than its run may, the time not counted that it waited", async () => {
+    const { run } = thinking;
+    assert.ok(run.phase === "thinking");
+    const at = async (now: number, more: Partial<Thinking> = {}) => {
+      const state = (): State => ({ ...thinking, run: { ...run, startedAt: 1_000, ...more } });
+      const b = bench(() => new Promise(() => {}), { now: () => now, state });
+      void b.caller.call(effect, flight());
+      await settle();
+      return b.requests[0]?.timeoutMs;
+    };
+    const { llmMs } = context.config.timeouts;
+    const { runMs } = context.config.limits;
+    assert.equal(await at(1_000), Math.min(llmMs, runMs + 1));
+    assert.equal(await at(1_000 + runMs - 200), 201);
+    assert.equal(await at(1_000 + runMs - 200, { waitedMs: 300 }), 501);
+    assert.equal(await at(1_000 + runMs - 200, { extra: { ms: 400 } }), 601);
+    assert.equal(await at(1_000 + runMs + 60_000), 1, "it is over when the call ends");
   });
   test("[R3] a call that is no longer wanted reports nothing, and its late text is dropped", async () => {
     const stop = new AbortController();

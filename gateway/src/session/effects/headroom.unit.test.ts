@@ -112,6 +112,7 @@ async function callModel(over: {
     untranscribed: () => [],
     commit: () => {},
     wall: () => 1_000,
+    now: () => state.clock.now,
     delta: () => {},
     wantsThoughts: () => false,
     after: endless,

@@ -240,8 +240,8 @@ export type EventBody =
   | { readonly type: "Parked"; readonly effectId: string; readonly text: string }
   /** A note from outside, for people and, with `forModel`, for the model with the next message: the same text, or another. `isAnswer`: the agent's, in Markdown. */
   | { readonly type: "Noted"; readonly text: string; readonly forModel?: true | string; readonly isAnswer?: true }
-  /** GSV was stopped (`held`) or goes on. */
-  | { readonly type: "Held"; readonly held: boolean }
+  /** GSV was stopped (`held`) or goes on. `isDeleted`: the conversation is held because it is about to be deleted. */
+  | { readonly type: "Held"; readonly held: boolean; readonly isDeleted?: true }
   /** The archive was stored and read back. It has `count` messages. */
   | { readonly type: "Archived"; readonly effectId: string; readonly key: string; readonly count: number }
   | { readonly type: "ArchiveFailed"; readonly effectId: string; readonly error: GsvError }

@@ -182,6 +182,7 @@ function held(d: Draft, event: EventOf<"Held">): void {
   const waiting = state.queue.count + (state.afterRun === undefined ? 0 : 1);
   const told = { type: "aborted", ...(waiting === 0 ? {} : { waiting }) } as const;
   d.answer = { ...told, wasRunning: false, cancelled: 0 };
+  const why = event.isDeleted === true ? DELETED : STOPPED;
   if (!event.held) {
     if (!state.held) return;
     take(d, "holdEnds");
@@ -192,27 +193,28 @@ function held(d: Draft, event: EventOf<"Held">): void {
   if (!state.held) {
     take(d, "holdBegins");
     state.held = true;
-    endProcesses(d);
+    endProcesses(d, why);
   }
   if (isRunning(run)) {
     take(d, "runStopped");
-    const cancelled = endByAbort(d, run, STOPPED);
+    const cancelled = endByAbort(d, run, why);
     d.answer = { ...told, wasRunning: true, runId: run.runId, cancelled };
   } else if (run.phase === "archiving" && run.kind === "compact") {
     d.answer = { ...told, wasRunning: true, cancelled: 0, ...(run.resume ? { runId: run.resume.runId } : {}) };
-    stopCompaction(d, run, STOPPED);
+    stopCompaction(d, run, why);
   }
 }
 /** Commands that go on in the background after their calls. */
-function endProcesses(d: Draft): void {
+function endProcesses(d: Draft, why: string): void {
   const { processes = [] } = d.state;
   cancelOnNodes(
     d,
     processes.map(({ callId, nodeId }) => ({ callId, target: { kind: "node", nodeId } })),
-    STOPPED,
+    why,
   );
   if (d.state.processes) d.state.processes = processes.map((known) => ({ ...known, stopped: true }));
 }
+const DELETED = "Ended, because the conversation was deleted.";
 const STOPPED = "Stopped, as everything is. `/resume` or `gsv resume` lets GSV go on.";
 function refuseHeld(d: Draft): void {
   d.answer = { type: "refused", error: { reason: "gateway.stopped", message: "GSV is stopped, so nothing was archived." } };

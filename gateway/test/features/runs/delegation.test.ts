@@ -241,6 +241,8 @@ describe("[DG6] a task", () => {
     expect(await going).toMatchObject({ status: "awaiting_approval", metadata: { approvals: [code] } });
     await stage.peer.ok("approval.resolve", { code, decision: "allow" });
     expect(await run("sorter")).toMatchObject({ status: "completed", summary: "told true" });
+    const { notifications } = await stage.peer.ok<{ notifications: { kind: string; overAt?: number }[] }>("notifications.list", {});
+    expect(notifications.filter(({ kind, overAt }) => kind === "approval" && overAt === undefined)).toEqual([]);
   });
 });
 

@@ -1,5 +1,6 @@
 /** `POST /run` through the Worker, with real gateway and sessions and a scripted model. */
 import { describe, expect, test, vi } from "vitest";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { AgentReport, ProblemDetails } from "../../../../protocol/gen/types.ts";
 import { says } from "../../session/support.ts";
 import { ADMIN, eventually, fetchWorker, gateway, token } from "../../support/gateway.ts";
@@ -100,6 +101,48 @@ describe("[RT3] [RT4] the same key", () => {
     const other = await token("client");
     const theirs = await post(TASK, { "Idempotency-Key": "k3" }, other.token);
     expect((await theirs.json<AgentReport>()).metadata.task_id).not.toBe(mine.metadata.task_id);
+  });
+});
+
+describe("[RT3] a task that was given before", () => {
+  const answered = (): void => {
+    stage.answer = () => says("Three.");
+  };
+  test("is found when its agent has another name, and while everything is stopped; nothing runs again", async () => {
+    answered();
+    const define = (name: string) =>
+      stage.peer.ok("agents.define", { text: `metadata: { id: counter, name: ${name} }\ncore_context: { system_prompt: You count. }\n` });
+    await define("counts");
+    const body = { ...TASK, agent_name: "counts" };
+    const first = await report(body, "k");
+    const { length } = stage.calls;
+    await define("counted");
+    expect(await report(body, "k")).toEqual(first);
+    await stage.peer.ok("gateway.stop", {});
+    expect(await report(body, "k")).toEqual(first);
+    expect(await refused(body, { "Idempotency-Key": "other" })).toEqual([409, "gateway.stopped"]);
+    expect(stage.calls).toHaveLength(length);
+  });
+  test("whose conversation was deleted is not run again", async () => {
+    answered();
+    const { metadata } = await report(TASK, "k");
+    await stage.peer.ok("session.delete", { sessionKey: metadata.session_key });
+    const { length } = stage.calls;
+    expect(await refused(TASK, { "Idempotency-Key": "k" })).toEqual([404, "run.not_found"]);
+    expect(await refused({ ...TASK, instructions: "Another." }, { "Idempotency-Key": "k" })).toEqual([409, "task.key_reused"]);
+    expect(stage.calls).toHaveLength(length);
+  });
+  test("[RT1] takes one of the 32 places, however often it is sent, and 32 requests for it wait at most", async () => {
+    const { promise, resolve } = Promise.withResolvers<ReturnType<typeof says>>();
+    stage.answer = ({ messages }) => (JSON.stringify(messages).includes("Slow") ? promise : says("Three."));
+    const slow = { ...TASK, instructions: "Slow." };
+    const before = stage.calls.length;
+    const waiting = Array.from({ length: LIMITS.tasksAtOnce }, () => report(slow, "slow"));
+    await eventually(() => expect(stage.calls.length).toBe(before + 1));
+    await eventually(async () => expect(await refused(slow, { "Idempotency-Key": "slow" })).toEqual([429, "limit.rate"]));
+    expect(await report(TASK)).toMatchObject({ status: "completed" });
+    resolve(says("Done."));
+    expect(new Set((await Promise.all(waiting)).map(({ summary }) => summary))).toEqual(new Set(["Done."]));
   });
 });
 
