@@ -1,4 +1,7 @@
-/** What clients read of a session and change in it, on the real runtime: events, settings and directives, stops, and results that come later. */
+/**
+ * What clients read of a session and change in it, on the real runtime: events, settings and directives, stops, and results that come
+ * later.
+ */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";

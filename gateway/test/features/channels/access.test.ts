@@ -1,4 +1,7 @@
-/** Access of senders at the gateway: strangers and pairing, policies and groups, what counts as the owner's command. The channel is a fake service. */
+/**
+ * Access of senders at the gateway: strangers and pairing, policies and groups, what counts as the owner's command. The channel is a
+ * fake service.
+ */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ChannelInbound, PairListResult } from "../../../../protocol/gen/types.ts";
 import type { SessionSend } from "../../../src/ports/session.ts";

@@ -1,4 +1,7 @@
-/** An accepted message gets one run in the right session: duplicates and retries, refusals, floods, and what its sender is told. The channel is a fake service. */
+/**
+ * An accepted message gets one run in the right session: duplicates and retries, refusals, floods, and what its sender is told. The
+ * channel is a fake service.
+ */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { asRunId, type OutboundMessage, type RunId } from "../../../../protocol/gen/types.ts";
 import type { SessionSend } from "../../../src/ports/session.ts";

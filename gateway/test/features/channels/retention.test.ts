@@ -1,4 +1,7 @@
-/** How much of a message is kept, and for how long: texts over the limit are cut with a note, and old rows are pruned. The channel is a fake service. */
+/**
+ * How much of a message is kept, and for how long: texts over the limit are cut with a note, and old rows are pruned. The channel is a
+ * fake service.
+ */
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { SessionSend } from "../../../src/ports/session.ts";

@@ -1,4 +1,7 @@
-/** Which requests a hook takes: signed ones of its own service, at its address only, and the signed sample. The gateway, its alarm and its sessions are real; the model and the clock are fakes. */
+/**
+ * Which requests a hook takes: signed ones of its own service, at its address only, and the signed sample. The gateway, its alarm and
+ * its sessions are real; the model and the clock are fakes.
+ */
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";

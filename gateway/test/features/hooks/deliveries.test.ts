@@ -1,4 +1,7 @@
-/** A delivery of a hook begins a run, a message or a job, in its order and beside the schedule; conditions ignore others. The gateway, its alarm and its sessions are real; the model and the clock are fakes. */
+/**
+ * A delivery of a hook begins a run, a message or a job, in its order and beside the schedule; conditions ignore others. The gateway,
+ * its alarm and its sessions are real; the model and the clock are fakes.
+ */
 import { describe, expect, it } from "vitest";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";
 import { keyOf, sign } from "../../../src/features/hooks/signature.ts";

@@ -1,4 +1,7 @@
-/** Limits of hooks: the size of a body, deliveries in a minute and in the queue, and the number of hooks. The gateway, its alarm and its sessions are real; the model and the clock are fakes. */
+/**
+ * Limits of hooks: the size of a body, deliveries in a minute and in the queue, and the number of hooks. The gateway, its alarm and its
+ * sessions are real; the model and the clock are fakes.
+ */
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { fetchWorker } from "../../support/gateway.ts";

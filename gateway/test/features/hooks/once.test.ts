@@ -1,4 +1,7 @@
-/** A delivery that comes twice is done once, in each form of a hook, also after kills and restarts. The gateway, its alarm and its sessions are real; the model and the clock are fakes. */
+/**
+ * A delivery that comes twice is done once, in each form of a hook, also after kills and restarts. The gateway, its alarm and its
+ * sessions are real; the model and the clock are fakes.
+ */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";

@@ -1,4 +1,7 @@
-/** What a run of a hook may do, what its failures change, and who may change hooks. The gateway, its alarm and its sessions are real; the model and the clock are fakes. */
+/**
+ * What a run of a hook may do, what its failures change, and who may change hooks. The gateway, its alarm and its sessions are real;
+ * the model and the clock are fakes.
+ */
 import { describe, expect, it } from "vitest";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";
 import { says } from "../../session/support.ts";

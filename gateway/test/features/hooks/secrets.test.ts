@@ -1,4 +1,7 @@
-/** Secrets of hooks are returned once, stored sealed, hidden, and never shared by two hooks. The gateway, its alarm and its sessions are real; the model and the clock are fakes. */
+/**
+ * Secrets of hooks are returned once, stored sealed, hidden, and never shared by two hooks. The gateway, its alarm and its sessions are
+ * real; the model and the clock are fakes.
+ */
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { client, gateway } from "../../support/gateway.ts";

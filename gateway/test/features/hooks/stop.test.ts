@@ -1,4 +1,7 @@
-/** While GSV is stopped deliveries wait, and begin after the resume; those of a removed hook never begin. The gateway, its alarm and its sessions are real; the model and the clock are fakes. */
+/**
+ * While GSV is stopped deliveries wait, and begin after the resume; those of a removed hook never begin. The gateway, its alarm and its
+ * sessions are real; the model and the clock are fakes.
+ */
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { gateway } from "../../support/gateway.ts";

@@ -1,4 +1,7 @@
-/** A job that is cancelled never begins, or ends with a report that says so. The gateway, the jobs and the sessions are real; the model and the clock are made up. */
+/**
+ * A job that is cancelled never begins, or ends with a report that says so. The gateway, the jobs and the sessions are real; the model
+ * and the clock are made up.
+ */
 import { describe, expect, test } from "vitest";
 import { eventually } from "../../support/gateway.ts";
 import { hold, jobStage } from "../schedule/support.ts";

@@ -1,4 +1,7 @@
-/** The index of jobs: written again after a failure, and listed by status and agent in pages. The gateway, the jobs and the sessions are real; the model and the clock are made up. */
+/**
+ * The index of jobs: written again after a failure, and listed by status and agent in pages. The gateway, the jobs and the sessions are
+ * real; the model and the clock are made up.
+ */
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import type { JobListResult } from "../../../../protocol/gen/types.ts";

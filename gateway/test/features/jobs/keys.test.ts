@@ -1,4 +1,7 @@
-/** An idempotency key stands for one job, also at the same moment and after a request that was cut. The gateway, the jobs and the sessions are real; the model and the clock are made up. */
+/**
+ * An idempotency key stands for one job, also at the same moment and after a request that was cut. The gateway, the jobs and the
+ * sessions are real; the model and the clock are made up.
+ */
 import { describe, expect, test, vi } from "vitest";
 import type { JobTaken } from "../../../../protocol/gen/types.ts";
 import { parts } from "../../../src/app/compose.ts";

@@ -1,4 +1,7 @@
-/** A job is run once, whatever is evicted, killed or lost. The gateway, the jobs and the sessions are real; the model and the clock are made up. */
+/**
+ * A job is run once, whatever is evicted, killed or lost. The gateway, the jobs and the sessions are real; the model and the clock are
+ * made up.
+ */
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
 import { eventually } from "../../support/gateway.ts";

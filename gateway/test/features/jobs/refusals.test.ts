@@ -1,4 +1,7 @@
-/** Requests for jobs that are refused, by their sender, form, agent or data, store nothing. The gateway, the jobs and the sessions are real; the model and the clock are made up. */
+/**
+ * Requests for jobs that are refused, by their sender, form, agent or data, store nothing. The gateway, the jobs and the sessions are
+ * real; the model and the clock are made up.
+ */
 import { describe, expect, test, vi } from "vitest";
 import { ADMIN, fetchWorker, token } from "../../support/gateway.ts";
 import { jobStage } from "../schedule/support.ts";

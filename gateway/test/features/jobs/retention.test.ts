@@ -1,4 +1,7 @@
-/** How long a job, its task and its conversation are kept. The gateway, the jobs and the sessions are real; the model and the clock are made up. */
+/**
+ * How long a job, its task and its conversation are kept. The gateway, the jobs and the sessions are real; the model and the clock are
+ * made up.
+ */
 import { runInDurableObject } from "cloudflare:test";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";

@@ -1,4 +1,7 @@
-/** A job is taken, runs as a task, and ends with a report that says how it ended, over HTTP and over the gateway's methods. The gateway, the jobs and the sessions are real; the model and the clock are made up. */
+/**
+ * A job is taken, runs as a task, and ends with a report that says how it ended, over HTTP and over the gateway's methods. The gateway,
+ * the jobs and the sessions are real; the model and the clock are made up.
+ */
 import { describe, expect, test } from "vitest";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";
 import type { AgentJob, JobListResult, JobTaken } from "../../../../protocol/gen/types.ts";

@@ -1,4 +1,7 @@
-/** When a job begins: how many run and wait at once, whose turn it is, and that none begins while GSV is stopped. The gateway, the jobs and the sessions are real; the model and the clock are made up. */
+/**
+ * When a job begins: how many run and wait at once, whose turn it is, and that none begins while GSV is stopped. The gateway, the jobs
+ * and the sessions are real; the model and the clock are made up.
+ */
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { eventually } from "../../support/gateway.ts";

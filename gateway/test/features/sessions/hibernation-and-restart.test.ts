@@ -1,4 +1,7 @@
-/** After a hibernation a connection keeps its identity and its sessions; after a restart the active sessions go on. The sessions are fakes. */
+/**
+ * After a hibernation a connection keeps its identity and its sessions; after a restart the active sessions go on. The sessions are
+ * fakes.
+ */
 import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ADMIN, client, fakeSessions, gateway, seed } from "../../support/gateway.ts";

@@ -1,4 +1,7 @@
-/** A program is an end of its own transfer, goes on over its next connection, and no other program gets a part in it. The gateway and its bucket are real. */
+/**
+ * A program is an end of its own transfer, goes on over its next connection, and no other program gets a part in it. The gateway and
+ * its bucket are real.
+ */
 import { env } from "cloudflare:workers";
 import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";

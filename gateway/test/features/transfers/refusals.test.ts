@@ -1,4 +1,7 @@
-/** What a request for a transfer may not do, and what the same request does when it comes again. The machines are fakes on real sockets; the gateway and its bucket are real. */
+/**
+ * What a request for a transfer may not do, and what the same request does when it comes again. The machines are fakes on real sockets;
+ * the gateway and its bucket are real.
+ */
 import { env } from "cloudflare:workers";
 import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";

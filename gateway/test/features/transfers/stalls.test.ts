@@ -1,4 +1,7 @@
-/** A transfer that does not move is begun again and ends in time, and its parts are removed. The machines are fakes on real sockets; the gateway and its bucket are real. */
+/**
+ * A transfer that does not move is begun again and ends in time, and its parts are removed. The machines are fakes on real sockets; the
+ * gateway and its bucket are real.
+ */
 import { env } from "cloudflare:workers";
 import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";

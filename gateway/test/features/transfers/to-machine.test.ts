@@ -1,4 +1,7 @@
-/** A file of the workspace or of another machine becomes one of a machine, which confirms it. The machines are fakes on real sockets; the gateway and its bucket are real. */
+/**
+ * A file of the workspace or of another machine becomes one of a machine, which confirms it. The machines are fakes on real sockets;
+ * the gateway and its bucket are real.
+ */
 import { env } from "cloudflare:workers";
 import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";

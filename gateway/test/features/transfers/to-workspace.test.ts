@@ -1,4 +1,7 @@
-/** A machine's file becomes one of the workspace: checked, resumed after an interruption, and only from the right connection. The machines are fakes on real sockets; the gateway and its bucket are real. */
+/**
+ * A machine's file becomes one of the workspace: checked, resumed after an interruption, and only from the right connection. The
+ * machines are fakes on real sockets; the gateway and its bucket are real.
+ */
 import { env } from "cloudflare:workers";
 import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
