@@ -364,3 +364,11 @@ export function newSession({ isOwnersSession = false }: { readonly isOwnersSessi
       }),
   };
 }
+/** Waits until a session has no run. */
+export const idle = (port: SessionPort): Promise<true> =>
+  until("the session to be idle", async () => value(await port.stats()).state === "idle");
+/**
+ * An answer leaves the object only when everything before it is on disk. The parts that a test plays are called inside the object,
+ * without that gate, so a test that takes the object away right after one of them must wait for it here.
+ */
+export const durable = async (s: TestSession): Promise<void> => void (await s.port.stats());

@@ -83,3 +83,56 @@ export const tablesOf = (): Promise<Map<string, number>> =>
     const own = names.map(({ name }) => name).filter((name) => !/^(_cf_|sqlite_|schema_version$)/.test(name));
     return new Map(own.map((name) => [name, storage.sql.exec<{ n: number }>(`SELECT count(*) AS n FROM "${name}"`).one().n]));
   });
+
+/** A key of a provider in the home, which must not leave its gateway. */
+export const CANARY = "sk-canary-4711-of-the-move";
+/** The conversations of the home. */
+export const KEYS = ["agent:main:main", "agent:main:cli:dm:one", "agent:work:cli:dm:two"];
+/** Sends a message and waits for the end of its run. */
+export async function said(peer: Peer, sessionKey: string, message: string): Promise<void> {
+  const runId = crypto.randomUUID();
+  await peer.ok("chat.send", { sessionKey, message, runId });
+  await peer.ok("session.subscribe", { sessionKey });
+  const texts = async (): Promise<boolean> => {
+    const { state } = await peer.ok<{ state: string }>("session.subscribe", { sessionKey });
+    return state === "idle";
+  };
+  for (let tries = 0; !(await texts()); tries++) {
+    if (tries > 500) throw new Error(`no answer to ${message}`);
+    await scheduler.wait(5);
+  }
+}
+export function rowDatabase(): D1Database {
+  if (env.DB === undefined) throw new Error("the tests have a database for rows");
+  return env.DB;
+}
+/** A file of the home that is larger than a page. */
+export const BYTES = Uint8Array.from({ length: 700_001 }, (_, at) => (at * 31 + (at >> 8)) & 255);
+
+/** A home of some variety. */
+export async function home(): Promise<Peer> {
+  const peer = await client();
+  await peer.ok("agents.create", { agentId: "work" });
+  await peer.ok("config.set", { path: "apiKeys.openai", value: CANARY });
+  await peer.ok("config.set", { path: "userTimezone", value: "Europe/Amsterdam" });
+  for (const key of KEYS) await said(peer, key, `say hello of ${key}`);
+  await said(peer, KEYS[1] ?? "", "say more");
+  await peer.ok("session.reset", { sessionKey: KEYS[1] });
+  await said(peer, KEYS[1] ?? "", "say after the reset");
+  await peer.ok("workspace.write", { path: "notes.md", content: "one" });
+  await peer.ok("workspace.write", { path: "notes.md", content: "two" });
+  await env.STORAGE.put("agents/main/picture.bin", BYTES, { httpMetadata: { contentType: "image/png" }, customMetadata: { by: "x" } });
+  await env.STORAGE.put("media/agent%3Amain%3Amain/1.png", new Uint8Array([1, 2, 3]), { httpMetadata: { contentType: "image/png" } });
+  await peer.ok("cron.add", {
+    name: "daily",
+    schedule: { kind: "cron", expr: "0 7 * * *" },
+    spec: { mode: "systemEvent", text: "say good morning" },
+  });
+  await peer.ok("memory.add", { text: "The cat is called Minoes.", requestId: "r1" });
+  return peer;
+}
+export async function stoppedHome(): Promise<{ peer: Peer; of: Exported }> {
+  const peer = await home();
+  await peer.ok("gateway.stop");
+  return { peer, of: await exported(peer) };
+}

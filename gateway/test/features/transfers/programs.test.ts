@@ -1,0 +1,106 @@
+/**
+ * A program is an end of its own transfer, goes on over its next connection, and no other program gets a part in it. The gateway and
+ * its bucket are real.
+ */
+import { env } from "cloudflare:workers";
+import { reset } from "cloudflare:test";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { client, eventually, fakeSessions, gateway, seed, sha256, token, until } from "../../support/gateway.ts";
+import { bytesOf, Machine, newId, sum } from "./machine.ts";
+import { evict } from "../../support/evict.ts";
+import { create, ended, look } from "./support.ts";
+
+beforeEach(async () => {
+  await reset();
+  fakeSessions();
+  await seed();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+describe("a program is an end of its own transfer", () => {
+  const PART = LIMITS.transferStoredBytes;
+  const bytes = bytesOf(PART + 5);
+  const asked = { source: "@:/home/me/a.bin", destination: "gsv:in/b.bin" };
+
+  test("[TF13] it sends its file, and goes on over its next connection with the same id", async () => {
+    const id = newId();
+    const first = new Machine(await client());
+    await create(first.peer, id, asked.source, asked.destination);
+    const { transferId: lane, path } = await first.asked("transfer.send");
+    expect(path).toBe("/home/me/a.bin");
+    await first.peer.ok("transfer.meta", { transferId: lane, size: bytes.length, version: "v1" });
+    await first.asked("transfer.start");
+    await first.fill(lane, bytes, 0, PART);
+    await eventually(async () => expect(await look(first.peer, id)).toMatchObject({ doneBytes: PART }));
+    first.peer.socket.close(1000);
+    const second = new Machine(await client());
+    await eventually(async () => expect(await look(second.peer, id)).toMatchObject({ state: "waiting" }));
+    expect(second.peer.events("transfer.send")).toEqual([]);
+    await create(second.peer, id, asked.source, asked.destination);
+    const { transferId } = await second.asked("transfer.send");
+    await second.peer.ok("transfer.meta", { transferId, size: bytes.length, version: "v1" });
+    expect((await second.asked("transfer.start")).offset).toBe(PART);
+    second.push(transferId, bytes.subarray(PART));
+    await second.peer.ok("transfer.complete", { transferId, sha256: await sum(bytes) });
+    expect(await ended(second.peer, id)).toMatchObject({ state: "done", sha256: await sum(bytes) });
+  });
+
+  test("[TF13] [X1] another program learns nothing of it, and gets no part in it", async () => {
+    const [own, other, id] = [new Machine(await client()), new Machine(await client()), newId()];
+    await create(own.peer, id, asked.source, asked.destination);
+    const { transferId: lane } = await own.asked("transfer.send");
+    for (const [method, more] of [
+      ["transfer.meta", { size: 3, version: "v1" }],
+      ["transfer.complete", { sha256: await sha256("x") }],
+    ] as const)
+      expect(await other.peer.refused(method, { transferId: lane, ...more })).toMatchObject({ reason: "transfer.unknown" });
+    expect(other.peer.events("transfer.send")).toEqual([]);
+    expect(await own.peer.refused("transfer.create", { id: newId(), source: "@:/a", destination: "@:/b" })).toMatchObject({
+      reason: "transfer.bad_endpoint",
+    });
+  });
+
+  test("[TF13] [X1] a program with another token that knows the request does not take it over", async () => {
+    const tokens = [await token("client"), await token("client"), await token("admin")];
+    await env.STORAGE.put("agents/main/a.bin", bytes);
+    for (const [source, destination, event] of [
+      [asked.source, asked.destination, "transfer.send"],
+      ["gsv:a.bin", "@:/home/me/b.bin", "transfer.receive"],
+    ] as const) {
+      const id = newId();
+      const own = new Machine(await client(tokens[0]?.token));
+      await create(own.peer, id, source, destination);
+      const { transferId: lane } = await own.asked(event);
+      for (const { token: foreign } of tokens.slice(1)) {
+        // Also when the gateway has nothing of it in its memory.
+        const other = new Machine(await client(foreign));
+        expect(await other.peer.refused("transfer.create", { id, source, destination })).toMatchObject({ reason: "auth.forbidden" });
+        await evict(gateway());
+        expect(await other.peer.refused("transfer.create", { id, source, destination })).toMatchObject({ reason: "auth.forbidden" });
+        expect(other.peer.events(event)).toEqual([]);
+        other.peer.socket.close(1000);
+      }
+      // Its own token may go on, on another connection.
+      const again = new Machine(await client(tokens[0]?.token));
+      await create(again.peer, id, source, destination);
+      expect((await again.asked(event)).transferId).not.toBe(lane);
+    }
+  });
+
+  test("[TF13] it receives a file", async () => {
+    const small = bytesOf(LIMITS.transferPartBytes + 5);
+    await env.STORAGE.put("agents/main/a.bin", small);
+    const [own, id] = [new Machine(await client()), newId()];
+    await create(own.peer, id, "gsv:a.bin", "@:/home/me/b.bin");
+    const { transferId } = await own.asked("transfer.receive");
+    await own.peer.ok("transfer.accept", { transferId, offset: 0 });
+    await until("the file", () => own.chunks.reduce((all, { bytes: part }) => all + part.length, 0) === small.length);
+    await own.peer.ok("transfer.ack", { transferId, offset: small.length });
+    await own.asked("transfer.end");
+    await own.peer.ok("transfer.done", { transferId, bytesWritten: small.length, sha256: await sum(small) });
+    expect(await look(own.peer, id)).toMatchObject({ state: "done" });
+  });
+});

@@ -1,0 +1,139 @@
+/**
+ * A machine's file becomes one of the workspace: checked, resumed after an interruption, and only from the right connection. The
+ * machines are fakes on real sockets; the gateway and its bucket are real.
+ */
+import { env } from "cloudflare:workers";
+import { reset } from "cloudflare:test";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { client, eventually, fakeSessions, gateway, type Peer, seed, sha256, until } from "../../support/gateway.ts";
+import { bytesOf, type Machine, machine, newId, sum } from "./machine.ts";
+import { evict } from "../../support/evict.ts";
+import { create, ended, KEY, look, parts } from "./support.ts";
+
+beforeEach(async () => {
+  await reset();
+  fakeSessions();
+  await seed();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+describe("a machine's file becomes one of the workspace", () => {
+  const PART = LIMITS.transferStoredBytes;
+  const bytes = bytesOf(PART + LIMITS.transferPartBytes + 1000);
+  async function begin(): Promise<{ owner: Peer; laptop: Machine; id: string; lane: number }> {
+    const [owner, laptop, id] = [await client(), await machine("laptop"), newId()];
+    await create(owner, id, "laptop:a.bin", "gsv:in/b.bin");
+    const { transferId: lane, path } = await laptop.asked("transfer.send");
+    expect(path).toBe("a.bin");
+    return { owner, laptop, id, lane };
+  }
+
+  test("[TF1] [TF3] [P18] its checksum is verified by the bucket before it counts, and nothing else stays", async () => {
+    const { owner, laptop, id, lane } = await begin();
+    await laptop.peer.ok("transfer.meta", { transferId: lane, size: bytes.length, version: "v1" });
+    expect((await laptop.asked("transfer.start")).offset).toBe(0);
+    laptop.push(lane, bytes.subarray(0, LIMITS.transferWindowBytes));
+    await until("the window", () => laptop.peer.events("transfer.ack").length === 2);
+    await laptop.fill(lane, bytes, LIMITS.transferWindowBytes);
+    await laptop.peer.ok("transfer.complete", { transferId: lane, sha256: await sum(bytes) });
+    expect(await ended(owner, id)).toMatchObject({ state: "done", doneBytes: bytes.length, sha256: await sum(bytes) });
+    const stored = await env.STORAGE.get(KEY);
+    expect(await sum(new Uint8Array((await stored?.arrayBuffer()) ?? new ArrayBuffer(0)))).toBe(await sum(bytes));
+    expect(stored?.customMetadata).toMatchObject({ by: expect.stringMatching(/^client:/) });
+    await eventually(async () => expect(await parts(id)).toBe(0));
+  });
+
+  test("[TF3] [W11] a copy with another checksum fails, and there is no file", async () => {
+    const { owner, laptop, id, lane } = await begin();
+    await laptop.peer.ok("transfer.meta", { transferId: lane, size: 1000, version: "v1" });
+    await laptop.asked("transfer.start");
+    laptop.push(lane, bytes.subarray(0, 1000));
+    await laptop.peer.ok("transfer.complete", { transferId: lane, sha256: await sha256("other") });
+    expect(await ended(owner, id)).toMatchObject({ state: "failed", reason: "transfer.checksum" });
+    expect(await env.STORAGE.head(KEY)).toBeNull();
+    await eventually(async () => expect(await parts(id)).toBe(0));
+  });
+
+  test("[TF4] [K29] [W11] [W12] after an eviction it goes on at the stored part, and late chunks of the attempt before change nothing", async () => {
+    const { owner, laptop, id, lane } = await begin();
+    await laptop.peer.ok("transfer.meta", { transferId: lane, size: bytes.length, version: "v1" });
+    await laptop.asked("transfer.start");
+    await laptop.fill(lane, bytes, 0, PART + 500);
+    await eventually(async () => expect(await look(owner, id)).toMatchObject({ doneBytes: PART }));
+    await evict(gateway(), { webSockets: "hibernate" });
+    laptop.push(lane, bytesOf(700).fill(7));
+    const again = await laptop.asked("transfer.send", 1);
+    expect(again.transferId).not.toBe(lane);
+    laptop.push(lane, bytesOf(700).fill(7));
+    expect(await laptop.peer.refused("transfer.complete", { transferId: lane, sha256: await sum(bytes) })).toMatchObject({
+      reason: "transfer.unknown",
+    });
+    await laptop.peer.ok("transfer.meta", { transferId: again.transferId, size: bytes.length, version: "v1" });
+    const { offset } = await laptop.asked("transfer.start", 1);
+    expect(offset).toBe(PART);
+    await laptop.fill(again.transferId, bytes, PART);
+    await laptop.peer.ok("transfer.complete", { transferId: again.transferId, sha256: await sum(bytes) });
+    expect(await ended(owner, id)).toMatchObject({ state: "done", sha256: await sum(bytes) });
+  });
+
+  test("[TF6] a file that is another one after an interruption fails with its own code", async () => {
+    const { owner, laptop, id, lane } = await begin();
+    await laptop.peer.ok("transfer.meta", { transferId: lane, size: 10, version: "v1" });
+    await laptop.asked("transfer.start");
+    laptop.peer.socket.close(1000);
+    const back = await machine("laptop");
+    const { transferId } = await back.asked("transfer.send");
+    await back.peer.ok("transfer.meta", { transferId, size: 10, version: "v2" });
+    expect(await ended(owner, id)).toMatchObject({ state: "failed", reason: "transfer.source_changed" });
+  });
+
+  test("[X1] chunks and messages of another connection are refused and change nothing", async () => {
+    const { owner, laptop, id, lane } = await begin();
+    const thief = await machine("thief");
+    await laptop.peer.ok("transfer.meta", { transferId: lane, size: 3, version: "v1" });
+    await laptop.asked("transfer.start");
+    thief.push(lane, new Uint8Array([9, 9, 9]));
+    owner.socket.send(new Uint8Array([0, 0, 0, 0, 9]));
+    for (const [method, more] of [
+      ["transfer.meta", { size: 3, version: "v1" }],
+      ["transfer.complete", { sha256: await sha256("x") }],
+      ["transfer.complete", { error: "no" }],
+      ["transfer.accept", {}],
+      ["transfer.ack", { offset: 1 }],
+      ["transfer.done", { bytesWritten: 3, sha256: await sha256("x") }],
+    ] as const) {
+      expect(await thief.peer.refused(method, { transferId: lane, ...more })).toMatchObject({ reason: "transfer.unknown" });
+      expect(await owner.refused(method, { transferId: lane, ...more })).toMatchObject({ reason: "transfer.unknown" });
+    }
+    // The right connection in the wrong part.
+    expect(await laptop.peer.refused("transfer.done", { transferId: lane, bytesWritten: 3, sha256: await sha256("x") })).toMatchObject({
+      reason: "transfer.unknown",
+    });
+    const mine = new Uint8Array([1, 2, 3]);
+    laptop.push(lane, mine);
+    await laptop.peer.ok("transfer.complete", { transferId: lane, sha256: await sum(mine) });
+    expect(await ended(owner, id)).toMatchObject({ state: "done" });
+    expect(new Uint8Array((await (await env.STORAGE.get(KEY))?.arrayBuffer()) ?? new ArrayBuffer(0))).toEqual(mine);
+  });
+
+  test("[TF2] while the bucket stores nothing two parts are taken, and a machine that sends more than a window beyond is stopped", async () => {
+    const { owner, laptop, id, lane } = await begin();
+    const put = vi
+      .spyOn(Object.getPrototypeOf(env.STORAGE) as R2Bucket, "put")
+      .mockImplementation(() => new Promise<never>(() => undefined));
+    await laptop.peer.ok("transfer.meta", { transferId: lane, size: 100_000_000, version: "v1" });
+    await laptop.asked("transfer.start");
+    const content = new Uint8Array(2 * PART);
+    await laptop.fill(lane, content, 0);
+    laptop.push(lane, bytes.subarray(0, LIMITS.transferWindowBytes));
+    expect(await look(owner, id)).toMatchObject({ state: "running", doneBytes: 0 });
+    expect(laptop.peer.events("transfer.ack").at(-1)?.payload).toMatchObject({ offset: content.length });
+    laptop.push(lane, new Uint8Array([1]));
+    expect(await ended(owner, id)).toMatchObject({ state: "failed", reason: "transfer.failed" });
+    expect((await laptop.asked("transfer.end")).error).toMatch(/rules/);
+    put.mockRestore();
+  });
+});
