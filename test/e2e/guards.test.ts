@@ -91,6 +91,7 @@ describe("what the owner allowed, and what others wrote", () => {
     await machine.ok("approval", "revoke", grant?.id ?? "");
     assert.deepEqual(await grants(), []);
     await machine.ok("approval", "deny", (await asked("one", bash("wc -c a.txt"))).code);
+    await ended("one");
     await machine.ok("audit", "--verify");
   });
 
@@ -113,6 +114,7 @@ describe("what the owner allowed, and what others wrote", () => {
     await ended("two");
     await runs("one", bash("tail -n 1 a.txt"));
     await machine.ok("approval", "deny", (await asked("one", bash("tail -n 2 a.txt"))).code);
+    await ended("one");
     assert.match(await machine.ok("config", "get", "toolApproval.rules"), /"tail"/);
   });
 
@@ -178,6 +180,8 @@ describe("what the owner allowed, and what others wrote", () => {
     await ended("esc");
     assert.equal(readFileSync(outside, "utf8"), "made\n");
     await machine.ok("approval", "deny", (await asked("esc", escalated, "--mode", "auto")).code);
+    // The run goes on with the denial, and would take the answer of the next test from the model.
+    await ended("esc");
   });
 
   it("[PO13] `delete everything in old` asks in mode auto, and the question shows what will be deleted", async () => {
