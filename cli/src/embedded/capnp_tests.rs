@@ -176,10 +176,7 @@ fn f12_a_channel_has_no_access_to_the_bucket() {
         certificates: vec![],
     };
     let config = written(&[channel]);
-    let worker = config
-        .split("const channel0 ")
-        .nth(1)
-        .unwrap();
+    let worker = config.split("const channel0 ").nth(1).unwrap();
     assert!(
         worker.contains("GatewayEntrypoint") && !worker.contains("r2") && !worker.contains("\"services\""),
         "{worker}"

@@ -193,11 +193,19 @@ mod tests {
         home.workerd("echo once >> ../times; echo other");
         assert_eq!((home.newest().await, home.times()), (compiled(), 4), "another workerd");
         fs::write(&path, "OTHER\n").unwrap();
-        assert_eq!((home.newest().await, home.times()), (compiled(), 5), "a damaged file of the same length");
+        assert_eq!(
+            (home.newest().await, home.times()),
+            (compiled(), 5),
+            "a damaged file of the same length"
+        );
         fs::remove_file(&path).unwrap();
         assert_eq!((home.newest().await, home.times()), (compiled(), 6), "no file");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-        assert_eq!((home.newest().await, home.times()), (compiled(), 7), "a file that others can change");
+        assert_eq!(
+            (home.newest().await, home.times()),
+            (compiled(), 7),
+            "a file that others can change"
+        );
         let elsewhere = home.layout.home.join("elsewhere");
         fs::rename(&path, &elsewhere).unwrap();
         std::os::unix::fs::symlink(&elsewhere, &path).unwrap();

@@ -20,6 +20,8 @@ const SPELLINGS: readonly ((key: string) => string)[] = [
   (key) => `agent.${key}.text`,
   (key) => `agent/${key}`,
   (key) => `${key}[0]`,
+  (key) => `agent__${key}`,
+  (key) => `${key}>text`,
 ];
 
 describe("[RT5] data of a task", () => {

@@ -44,15 +44,11 @@ export const RUN_TOOLS: readonly Tool[] = [
         ...(taint === undefined ? {} : { taint }),
         ...(mode === undefined ? {} : { mode }),
       };
+      const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
       while (!signal.aborted) {
         const stand: Result<DelegationStand> | undefined = await gateway.delegate(asked).catch(() => undefined);
         if (stand === undefined || (!stand.ok && passes(stand.error))) {
-          await within(
-            afterTimeout,
-            RETRY_MS,
-            new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve())),
-            () => undefined,
-          );
+          await within(afterTimeout, RETRY_MS, aborted, () => undefined);
           continue;
         }
         if (!stand.ok) return stand;

@@ -73,6 +73,21 @@ async function emittedBy(source: string): Promise<EventEnvelope> {
 }
 
 describe("[EV10] an event", () => {
+  test("[RT5] that its agents could not take is refused when it is emitted, before the owner is asked", async () => {
+    const outcome = await tools.run(
+      "emit_event",
+      { topic: "human_review", payload: { question: "Refund?", details: { core_context: 1 } } },
+      {
+        identity: { key: "agent:mail:main", ref: "ref", agentId: "mail", isOwnersSession: true },
+        ...{ callId: "c1", runId: "r1", taint: { label: "world", source: "a page" }, now: stage.now, userTimezone: "UTC", gateway: port() },
+      },
+    );
+    expect(outcome).toMatchObject({
+      ok: false,
+      error: { reason: "event.invalid", message: expect.stringContaining("details.core_context") },
+    });
+    expect(sent).toEqual([]);
+  });
   test("that the owner approves gives the agent of its topic one job, with the event as data and its label", async () => {
     const { id } = await emittedBy("a mail of Anna");
     await evict(gateway());

@@ -132,6 +132,16 @@ describe("[RT3] a task that was given before", () => {
     expect(await refused({ ...TASK, instructions: "Another." }, { "Idempotency-Key": "k" })).toEqual([409, "task.key_reused"]);
     expect(stage.calls).toHaveLength(length);
   });
+  test("[SD4] whose conversation is deleted while it runs has that as its end", async () => {
+    stage.answer = () => new Promise(() => {});
+    const before = stage.calls.length;
+    const waiting = report(TASK, "k");
+    await eventually(() => expect(stage.calls.length).toBe(before + 1));
+    const { sessions } = await stage.peer.ok<{ sessions: { sessionKey: string }[] }>("sessions.list", {});
+    const key = sessions.find(({ sessionKey }) => sessionKey.startsWith("agent:main:task:"))?.sessionKey;
+    await stage.peer.ok("session.delete", { sessionKey: key, stop: true });
+    expect(await waiting).toMatchObject({ status: "cancelled", summary: "Ended, because the conversation was deleted." });
+  });
   test("[RT1] takes one of the 32 places, however often it is sent, and 32 requests for it wait at most", async () => {
     const { promise, resolve } = Promise.withResolvers<ReturnType<typeof says>>();
     stage.answer = ({ messages }) => (JSON.stringify(messages).includes("Slow") ? promise : says("Three."));
