@@ -121,6 +121,17 @@ describe("[Q1][P5.2] prompt order: the storage layout's twelve rows", () => {
     assert.deepEqual(ids({ ...ALL, bootstrap: file("BOOT") }), ["base", "bootstrap", "soul", "identity", "user", "runtime"]);
     assert.deepEqual(ids({ bootstrap: file("BOOT") }), ["base", "bootstrap", "runtime"]);
   });
+  it("[Q1] a task, a scheduled job and an agent of a pack have no first meeting", () => {
+    const files = { ...ALL, bootstrap: file("BOOT") };
+    const keyed = (key: string) => ({ identity: { key, ref: "r", agentId: "main", isOwnersSession: true } });
+    for (const key of ["agent:main:task:0f3a", "agent:main:cron:weekly"]) assert.deepEqual(ids(files, keyed(key)), ids(ALL), key);
+    for (const key of ["agent:main:main", "agent:main:dm:task", "agent:main:web:dm:task"])
+      assert.ok(ids(files, keyed(key)).includes("bootstrap"), key);
+    const definition = { metadata: { id: asAgentId("main"), name: "main" }, core_context: { system_prompt: "ROLE" } };
+    const defined = { definition, coreSha256: "x" };
+    assert.ok(ids(files, { defined }).includes("bootstrap"));
+    assert.ok(!system(files, { defined: { ...defined, isOfPack: true } }).includes("BOOT"));
+  });
   it("[S8] only the owner commissions an agent", () => {
     assert.ok(!system({ ...ALL, bootstrap: file("BOOT") }, { identity: stranger }).includes("BOOT"));
   });

@@ -78,13 +78,14 @@ export const agentsFeature: FeatureDefinition<AgentPorts, AgentDefinitionsPort &
         const found = store.find(agentId);
         if (!config.hasAgent(agentId)) return { isGone: true };
         if (found === undefined) return {};
-        const { definition, coreSha256, characteristicsSha256 } = found;
+        const { definition, coreSha256, characteristicsSha256, isOfPack } = found;
         const others = subAgents(definition);
         return {
           defined: {
             definition,
             coreSha256,
             ...(characteristicsSha256 === undefined ? {} : { characteristicsSha256 }),
+            ...(isOfPack === true ? { isOfPack } : {}),
             ...(others.length === 0 ? {} : { subAgents: others }),
           },
         };

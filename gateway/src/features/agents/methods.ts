@@ -51,7 +51,7 @@ export function agentMethods({
       ...(agent.description === undefined ? {} : { description: agent.description }),
       isDefault: agent.id === config.defaultAgentId(),
       ...(agent.model === undefined ? {} : { model: agent.model }),
-      commissioned,
+      commissioned: commissioned || config.isBundled(agent.id),
       sessions: active?.sessions ?? 0,
       ...(active === undefined ? {} : { lastActiveAt: active.lastActiveAt }),
     };

@@ -281,6 +281,15 @@ describe("a pack", () => {
     expect((await owner.refused("agents.create", { agentId: "farmer" })).reason).toBe("agent.exists");
     expect(await refusal("agents.list", [{ id: "farmer" }])).toBe("agents.list: the pack farm has the agent farmer. Choose another id.");
   });
+  test("[PK6] an agent of a pack has no first meeting", async () => {
+    await set("packs.enabled", ["farm"]);
+    expect((await context()).defined?.isOfPack).toBe(true);
+    const { agents: listed } = await owner.ok<{ agents: { agentId: string; commissioned: boolean }[] }>("agents.list", {});
+    expect(listed.map(({ agentId, commissioned }) => [agentId, commissioned])).toEqual([
+      ["main", false],
+      ["farmer", true],
+    ]);
+  });
   test("[PK6] the owner makes no agent with the id of a pack's agent, or with its name, also while the pack is off", async () => {
     const own = (id: string, name: string) => ({ text: `metadata: { id: ${id}, name: ${name} }\ncore_context: { system_prompt: Hi }\n` });
     await restart([hill]);
