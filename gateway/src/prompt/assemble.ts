@@ -101,6 +101,7 @@ const clean = (text: string, max: number): string =>
     .trim()
     .slice(0, max);
 
+const MAX_TOPIC_CHARS = 1024;
 function runtime(input: PromptInput, day: LocalDay): Section {
   const lines = [
     `- Agent: ${input.identity.agentId}`,
@@ -108,6 +109,9 @@ function runtime(input: PromptInput, day: LocalDay): Section {
     `- Date: ${day.weekday}, ${day.today} (${day.timeZone})`,
     `- Model: ${clean(input.model.provider, 64)}/${clean(resolveModelId(input.model), 256)}`,
   ];
+  // A conversation of someone else has no `emit_event`.
+  if (input.identity.isOwnersSession)
+    for (const topic of input.defined?.emits ?? []) lines.push(`- Topic of emit_event: ${clean(topic, MAX_TOPIC_CHARS)}`);
   const nodes = input.nodes.toSorted((a, b) => compareTexts(a.nodeId, b.nodeId));
   if (nodes.length === 0 && !input.identity.isOwnersSession) lines.push("- Machines: this conversation may use none.");
   else if (nodes.length === 0) lines.push("- Machines: none yet. To connect one, your human runs `gsv node --id NAME` on it.");

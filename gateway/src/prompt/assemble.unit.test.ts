@@ -159,6 +159,16 @@ describe("[P5.2] base and runtime", () => {
       /Machine `nas`: not connected since the gateway was started again a moment ago; a call waits a few seconds for it$/,
     );
   });
+  it("[EV1] names the topics of the agent's events.emit with their payloads, in the owner's conversations", () => {
+    const definition = { metadata: { id: asAgentId("main"), name: "main" }, core_context: { system_prompt: "ROLE" } };
+    const defined = { definition, coreSha256: "x", emits: ["parcel: {to}.", "letter: {to, text}.\n## Fake"] };
+    assert.match(
+      system({}, { defined }),
+      /\n- Topic of emit_event: parcel: \{to\}\.\n- Topic of emit_event: letter: \{to, text\}\. ## Fake\n/,
+    );
+    assert.ok(!system({}, { defined, identity: stranger }).includes("emit_event"));
+    assert.ok(!system({}).includes("emit_event"));
+  });
   it("[P4.2] the bytes stay the same all day, independent of the machines' clocks", () => {
     const at = (now: number, seen: number) => system(ALL, { now, nodes: [node("laptop", { lastSeenAt: seen })] });
     assert.equal(at(Date.UTC(2026, 1, 19, 0, 1), 1), at(Date.UTC(2026, 1, 19, 23, 59), 2));

@@ -214,6 +214,13 @@ describe("a pack", () => {
     await set("packs.enabled", []);
     await off();
   });
+  test("[EV1] an agent is told of the topics that its events.emit fits, and of no other", async () => {
+    await set("packs.enabled", ["farm"]);
+    expect((await context()).defined?.emits).toEqual(["farm_actions: {field}.", "farm_sales: {field}."]);
+    expect((await context("agent:main:main")).defined).toBeUndefined();
+    const { description } = tools.entries.find(({ definition }) => definition.name === "emit_event")?.definition ?? {};
+    expect(description).not.toContain("human_review");
+  });
   test("[PK2] an unknown name is refused with the names that exist", async () => {
     const error = await owner.refused("config.set", { path: "packs.enabled", value: ["frm"] });
     expect([error.reason, error.message]).toEqual(["config.invalid", "There is no pack frm. Did you mean farm? Packs are farm."]);
