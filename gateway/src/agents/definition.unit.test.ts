@@ -250,11 +250,18 @@ test("[DG2] sub_agents name agents that exist, and never lead back", () => {
     ["c", "c"],
     ["reviewer", "reviewer"],
   ]);
+  const defined = ["b", "c"].map((name) => [name, []] as const);
   const of = (list: string, below: readonly (readonly [string, readonly string[]])[] = []) =>
-    problemsOf(minimal(`sub_agents: ${list}`), { names, below: new Map(below) }).map(({ path, line, problem }) => [path, line, problem]);
+    problemsOf(minimal(`sub_agents: ${list}`), { names, below: new Map([...defined, ...below]) }).map(({ path, line, problem }) => [
+      path,
+      line,
+      problem,
+    ]);
   assert.deepEqual(of("[b, c]", [["b", ["c"]]]), []);
   assert.deepEqual(of("[a]"), [["sub_agents[0]", 3, "An agent cannot hand tasks to itself."]]);
   assert.deepEqual(of("[b, revewer]"), [["sub_agents[1]", 3, "There is no agent with this name. Did you mean `reviewer`?"]]);
+  const undefinedOne = "This agent has no definition, so it gets no tasks of other agents. Define it first.";
+  assert.deepEqual(of("[b, reviewer]"), [["sub_agents[1]", 3, undefinedOne]]);
   // Of a name of one or two letters each edit makes another name.
   assert.deepEqual(of("[b, cc]"), [["sub_agents[1]", 3, "There is no agent with this name. Define it first."]]);
   const loop = "It leads back to this agent: b hands tasks to it, itself or through others.";
@@ -274,8 +281,9 @@ test("[DG2] sub_agents name agents that exist, and never lead back", () => {
     [],
   );
 });
+const B = { names: new Map([["b", "b"]]), below: new Map([["b", []]]) };
 test("[DG1] the tools of sub_agents need no entry in tools.allowed", () => {
-  const read = readDefinition(minimal("tools: { allowed: [] }\nsub_agents: [b]"), known({ names: new Map([["b", "b"]]) }));
+  const read = readDefinition(minimal("tools: { allowed: [] }\nsub_agents: [b]"), known(B));
   assert.ok(read.ok);
   assert.deepEqual(
     ["delegate_to_b", "delegate_to_c", "gsv__ReadFile"].map((name) => isAllowed(read.definition, name)),
@@ -283,8 +291,7 @@ test("[DG1] the tools of sub_agents need no entry in tools.allowed", () => {
   );
 });
 test("[AD3] [DG1] a list may name the tool of an agent that sub_agents has, and no other", () => {
-  const of = (tool: string) =>
-    problemsOf(minimal(`sub_agents: [b]\nautonomy: { requires_approval: [${tool}] }`), { names: new Map([["b", "b"]]) });
+  const of = (tool: string) => problemsOf(minimal(`sub_agents: [b]\nautonomy: { requires_approval: [${tool}] }`), B);
   assert.deepEqual(of("delegate_to_b"), []);
   assert.deepEqual(
     of("delegate_to_bb").map(({ path, problem }) => [path, problem]),

@@ -250,6 +250,7 @@ function subAgentProblem(sub: string, own: string, { names, below }: Known): str
     const meant = nearest(sub, known);
     return `There is no agent with this name.${meant === undefined ? " Define it first." : ` Did you mean \`${meant}\`?`}`;
   }
+  if (!below.has(sub)) return "This agent has no definition, so it gets no tasks of other agents. Define it first.";
   const reached = new Set<string>();
   for (let next: readonly string[] = [sub]; next.length > 0; ) {
     next = next.flatMap((name) => below.get(name) ?? []).filter((name) => !reached.has(name));

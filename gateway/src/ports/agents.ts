@@ -7,6 +7,10 @@ export interface DefinedAgent {
   readonly coreSha256: string;
   /** Of the second layer's. Absent: the definition gives none. */
   readonly characteristicsSha256?: string;
+  /** A pack brings the agent: its definition alone says what it is, so it has no first meeting. */
+  readonly isOfPack?: true;
+  /** What `events.emit` lets the agent emit: a sentence about each topic and its payload. Absent: nothing. */
+  readonly emits?: readonly string[];
   /** The agents of `sub_agents` that exist. Absent: none. */
   readonly subAgents?: readonly { readonly name: string; readonly description?: string }[];
 }

@@ -38,9 +38,11 @@ export interface EventConsumerPort {
   /** `isDead`: the queue has given up and the message comes from the dead-letter queue. */
   consumeEvent(text: string, isDead: boolean): Promise<Settled>;
 }
+/** `generation`: how often the event was replayed before this message. Absent: never. */
+export type QueuedEvent = EventEnvelope & { readonly generation?: number };
 /** The producer's side of the queue. */
 export interface EventQueue {
-  send(envelope: EventEnvelope, options: { readonly contentType: "json" }): Promise<unknown>;
+  send(event: QueuedEvent, options: { readonly contentType: "json" }): Promise<unknown>;
 }
 /** May get an event more than once when the gateway is killed: it changes nothing twice for one `idempotency_key`. */
 export type EventHandler = (event: EventEnvelope) => Promise<Result<void>>;

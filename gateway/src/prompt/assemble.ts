@@ -5,7 +5,7 @@
  * The same inputs give the same bytes, and dates have day precision, so that providers' caches stay valid.
  *
  * Files that only the owner may see (MEMORY.md, USER.md, daily memory; promises S8) are included only in the owner's sessions.
- * The same holds for BOOTSTRAP.md: only the owner may define a new agent's identity.
+ * The same holds for BOOTSTRAP.md: only the owner may define a new agent's identity, and a task is not a conversation with the owner.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { compareTexts } from "../../../protocol/runtime/compare-texts.ts";
@@ -101,6 +101,7 @@ const clean = (text: string, max: number): string =>
     .trim()
     .slice(0, max);
 
+const MAX_TOPIC_CHARS = 1024;
 function runtime(input: PromptInput, day: LocalDay): Section {
   const lines = [
     `- Agent: ${input.identity.agentId}`,
@@ -108,6 +109,9 @@ function runtime(input: PromptInput, day: LocalDay): Section {
     `- Date: ${day.weekday}, ${day.today} (${day.timeZone})`,
     `- Model: ${clean(input.model.provider, 64)}/${clean(resolveModelId(input.model), 256)}`,
   ];
+  // A conversation of someone else has no `emit_event`.
+  if (input.identity.isOwnersSession)
+    for (const topic of input.defined?.emits ?? []) lines.push(`- Topic of emit_event: ${clean(topic, MAX_TOPIC_CHARS)}`);
   const nodes = input.nodes.toSorted((a, b) => compareTexts(a.nodeId, b.nodeId));
   if (nodes.length === 0 && !input.identity.isOwnersSession) lines.push("- Machines: this conversation may use none.");
   else if (nodes.length === 0) lines.push("- Machines: none yet. To connect one, your human runs `gsv node --id NAME` on it.");
@@ -154,6 +158,14 @@ function definedSections({ defined }: PromptInput): readonly Section[] {
 }
 const DEFINITION = "agent.yaml";
 
+/** The kinds of conversations in which no one answers: the third of the four segments of their keys. */
+const UNATTENDED: readonly string[] = ["task", "cron"];
+/** Whether the owner can commission the agent here. */
+function canMeet({ identity, defined }: PromptInput): boolean {
+  const parts = identity.key.split(":");
+  return defined?.isOfPack !== true && !(parts.length === 4 && UNATTENDED.includes(parts[2] ?? ""));
+}
+
 /** The prompt's sections in order. */
 function sections(files: PromptFiles, input: PromptInput): Section[] {
   const day = localDay(input.now, input.config.userTimezone);
@@ -174,7 +186,7 @@ function sections(files: PromptFiles, input: PromptInput): Section[] {
     const parts = [room.take(path, file, half), `[The day continues in ${next.path}:]`, room.take(next.path, next, half)];
     out.push(section(id, path, fence(path, parts.join("\n\n"))));
   };
-  if (own && files.bootstrap && files.bootstrap.text.trim() !== "") {
+  if (own && canMeet(input) && files.bootstrap && files.bootstrap.text.trim() !== "") {
     add("bootstrap", "BOOTSTRAP.md", files.bootstrap);
     add("soul", "SOUL.md", files.soul);
     add("identity", "IDENTITY.md", files.identity);

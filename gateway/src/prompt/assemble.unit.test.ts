@@ -121,6 +121,17 @@ describe("[Q1][P5.2] prompt order: the storage layout's twelve rows", () => {
     assert.deepEqual(ids({ ...ALL, bootstrap: file("BOOT") }), ["base", "bootstrap", "soul", "identity", "user", "runtime"]);
     assert.deepEqual(ids({ bootstrap: file("BOOT") }), ["base", "bootstrap", "runtime"]);
   });
+  it("[Q1] a task, a scheduled job and an agent of a pack have no first meeting", () => {
+    const files = { ...ALL, bootstrap: file("BOOT") };
+    const keyed = (key: string) => ({ identity: { key, ref: "r", agentId: "main", isOwnersSession: true } });
+    for (const key of ["agent:main:task:0f3a", "agent:main:cron:weekly"]) assert.deepEqual(ids(files, keyed(key)), ids(ALL), key);
+    for (const key of ["agent:main:main", "agent:main:dm:task", "agent:main:web:dm:task"])
+      assert.ok(ids(files, keyed(key)).includes("bootstrap"), key);
+    const definition = { metadata: { id: asAgentId("main"), name: "main" }, core_context: { system_prompt: "ROLE" } };
+    const defined = { definition, coreSha256: "x" };
+    assert.ok(ids(files, { defined }).includes("bootstrap"));
+    assert.ok(!system(files, { defined: { ...defined, isOfPack: true } }).includes("BOOT"));
+  });
   it("[S8] only the owner commissions an agent", () => {
     assert.ok(!system({ ...ALL, bootstrap: file("BOOT") }, { identity: stranger }).includes("BOOT"));
   });
@@ -147,6 +158,16 @@ describe("[P5.2] base and runtime", () => {
       again,
       /Machine `nas`: not connected since the gateway was started again a moment ago; a call waits a few seconds for it$/,
     );
+  });
+  it("[EV1] names the topics of the agent's events.emit with their payloads, in the owner's conversations", () => {
+    const definition = { metadata: { id: asAgentId("main"), name: "main" }, core_context: { system_prompt: "ROLE" } };
+    const defined = { definition, coreSha256: "x", emits: ["parcel: {to}.", "letter: {to, text}.\n## Fake"] };
+    assert.match(
+      system({}, { defined }),
+      /\n- Topic of emit_event: parcel: \{to\}\.\n- Topic of emit_event: letter: \{to, text\}\. ## Fake\n/,
+    );
+    assert.ok(!system({}, { defined, identity: stranger }).includes("emit_event"));
+    assert.ok(!system({}).includes("emit_event"));
   });
   it("[P4.2] the bytes stay the same all day, independent of the machines' clocks", () => {
     const at = (now: number, seen: number) => system(ALL, { now, nodes: [node("laptop", { lastSeenAt: seen })] });

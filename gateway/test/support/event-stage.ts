@@ -40,8 +40,9 @@ export class EventStage {
   handler: (event: EventEnvelope) => Promise<Result<void>> = () => Promise.resolve(succeed(undefined));
   readonly sent: string[] = [];
   readonly handled: string[] = [];
-  /** Agents of the topic `parcel`. */
+  /** Agents of the topic. */
   subscribers: readonly string[] = [];
+  subscribedTopic = "parcel";
   starting: (id: string) => Promise<Result<void>> = () => Promise.resolve(succeed(undefined));
   readonly jobs = new Map<string, { readonly request: RunRequest; readonly event: NamedTask["event"] }>();
   /** How the questions about events stand. */
@@ -86,6 +87,8 @@ export class EventStage {
       .add("events", this.withoutReview ? [] : CORE_TOPICS)
       .add("test", [PARCEL])
       .close();
+    const subscribersOf = (topic: string) =>
+      topic === this.subscribedTopic ? this.subscribers.map((agentId) => ({ agentId, name: `${agentId}_name` })) : [];
     const config = { mainKey: () => "main", hasAgent: () => true } as never;
     return new EventKeeper({
       definitionOf: (agentId) => (agentId === "mail" ? definition : undefined),
@@ -100,7 +103,7 @@ export class EventStage {
         ids,
         log: log as never,
         events,
-        subscribersOf: (topic) => (topic === "parcel" ? this.subscribers.map((agentId) => ({ agentId, name: `${agentId}_name` })) : []),
+        subscribersOf,
         eventJobs: {
           start: async (id, request, event) => {
             const started = await this.starting(id);
@@ -127,6 +130,7 @@ export class EventStage {
         topics,
         config,
         events,
+        subscribersOf,
         eventQuestions: {
           ask: async ({ id }) => {
             if (!this.questions.has(id)) this.questions.set(id, "waiting");

@@ -120,6 +120,7 @@ const stored = (row: Row): StoredDefinition => ({
 });
 const ofPack = ({ pack, ...bundled }: BundledDefinition): StoredDefinition => ({
   ...bundled,
+  isOfPack: true,
   files: {},
   definedAt: 0,
   definedBy: `pack:${pack}`,

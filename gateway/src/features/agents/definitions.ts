@@ -97,6 +97,7 @@ export class Definitions {
       if (!written.ok) return written;
       const made = await ensureAgent(definition);
       if (!made.ok) return made;
+      const before = store.find(agentId)?.definition.metadata.name ?? agentId;
       const { core, characteristics } = definitionSections(definition);
       const digests = await Promise.all(
         [...files, [DEFINITION_FILE, given.text] as const].map(async ([path, text]) => [path, await ids.sha256(text)]),
@@ -111,22 +112,43 @@ export class Definitions {
         definedAt: now(),
         definedBy: by,
       });
-      const detail = (await ids.sha256(given.text)).slice(0, 16);
+      const sha256 = (await ids.sha256(given.text)).slice(0, 16);
+      const still = before === definition.metadata.name ? "" : this.#namedIn(before);
+      const detail = still === "" ? sha256 : `${sha256}. ${still}`;
       background("audit", audit.append({ actor: by, action: "agents.define", target: agentId, decision: "allowed", detail }));
       return succeed({ definition, created: made.value });
     });
   }
 
   /** The definition first: without its file it would still be in force. */
-  undefine(agentId: string): Promise<Result<{ readonly removed: boolean }>> {
+  undefine(agentId: string, by: string): Promise<Result<{ readonly removed: boolean }>> {
     return this.#locks.run("", async () => {
       if (this.#ports.isBundled(agentId)) return OF_PACK;
       const { store, workspace } = this.#ports;
+      const detail = this.namedIn(agentId);
       const removed = store.remove(agentId);
+      if (removed) this.noteNamed("agents.undefine", agentId, by, detail);
       const gone = await workspace.delete(agentId, DEFINITION_FILE, { definition: true });
       if (!gone.ok && gone.error.reason !== "path.not_found") return gone;
       return succeed({ removed });
     });
+  }
+
+  /** Which definitions name the agent in `sub_agents`, as a sentence for the audit; empty: none. */
+  namedIn(agentId: string): string {
+    return this.#namedIn(this.#ports.store.find(agentId)?.definition.metadata.name ?? agentId);
+  }
+  #namedIn(name: string): string {
+    const above = [...this.#ports.store.all().values()].filter(({ definition }) => definition.sub_agents?.includes(name));
+    const names = above.map(({ definition }) => definition.metadata.name);
+    return names.length === 0
+      ? ""
+      : `Still in sub_agents of ${names.slice(0, NAMED_PROBLEMS).join(", ")}${names.length > NAMED_PROBLEMS ? ` and ${names.length - NAMED_PROBLEMS} more` : ""}: ${name}`;
+  }
+  /** An entry of the audit beside that of the request. */
+  noteNamed(action: "agents.undefine" | "agents.delete", agentId: string, by: string, detail: string): void {
+    const { audit, background } = this.#ports;
+    if (detail !== "") background("audit", audit.append({ actor: by, action, target: agentId, decision: "allowed", detail }));
   }
 
   /** Files of a definition in force that are not as they were when it was put in force. */

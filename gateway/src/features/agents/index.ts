@@ -78,13 +78,18 @@ export const agentsFeature: FeatureDefinition<AgentPorts, AgentDefinitionsPort &
         const found = store.find(agentId);
         if (!config.hasAgent(agentId)) return { isGone: true };
         if (found === undefined) return {};
-        const { definition, coreSha256, characteristicsSha256 } = found;
+        const { definition, coreSha256, characteristicsSha256, isOfPack } = found;
         const others = subAgents(definition);
+        const emits = [...ports.topics.values()].flatMap(({ name, doc }) =>
+          isListed(definition.events?.emit, name) ? [doc.startsWith(name) ? doc : `${name}: ${doc}`] : [],
+        );
         return {
           defined: {
             definition,
             coreSha256,
             ...(characteristicsSha256 === undefined ? {} : { characteristicsSha256 }),
+            ...(emits.length === 0 ? {} : { emits }),
+            ...(isOfPack === true ? { isOfPack } : {}),
             ...(others.length === 0 ? {} : { subAgents: others }),
           },
         };

@@ -51,7 +51,7 @@ export function agentMethods({
       ...(agent.description === undefined ? {} : { description: agent.description }),
       isDefault: agent.id === config.defaultAgentId(),
       ...(agent.model === undefined ? {} : { model: agent.model }),
-      commissioned,
+      commissioned: commissioned || config.isBundled(agent.id),
       sessions: active?.sessions ?? 0,
       ...(active === undefined ? {} : { lastActiveAt: active.lastActiveAt }),
     };
@@ -110,7 +110,7 @@ export function agentMethods({
       if (!folder.ok) return folder;
       return succeed({ agent: entryOf(agent, sessions.byAgent(), folder.value.commissioned) });
     },
-    "agents.delete": (_caller, { agentId, sessions: withSessions }) => {
+    "agents.delete": ({ connection }, { agentId, sessions: withSessions }) => {
       if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);
       if (config.isBundled(agentId)) return OF_PACK;
       const list = config.effective().agents?.list ?? [];
@@ -144,6 +144,7 @@ export function agentMethods({
           `${agentId} has ${jobs.length === 1 ? "a job" : `${jobs.length} jobs`}: ${jobs.slice(0, NAMED).join(", ")}${more(jobs.length)}.`,
           `Remove each with \`gsv cron remove JOB\` (a hook with \`gsv hook remove NAME\`), or all with the agent and its conversations: \`gsv agent delete ${agentId} --sessions\`.`,
         );
+      const named = definitions.namedIn(agentId);
       // In one transaction: an agent without its entry whose sessions stay could not be deleted again.
       let changed: ReturnType<typeof config.set> | undefined;
       try {
@@ -160,6 +161,7 @@ export function agentMethods({
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
       }
+      if (changed?.ok === true) definitions.noteNamed("agents.delete", agentId, actorOf(connection.principal), named);
       return changed?.ok === true ? succeed({ ok: true, agentId, sessions: keys.length } as const) : (changed ?? fail("internal"));
     },
     "agents.validate": async (_caller, params) => {
@@ -169,9 +171,9 @@ export function agentMethods({
       return succeed({ problems: [...problems], files: [...files], ...(definition === undefined ? {} : { definition }) });
     },
     "agents.define": ({ connection }, params) => definitions.define(params, actorOf(connection.principal)),
-    "agents.undefine": async (_caller, { agentId }) => {
+    "agents.undefine": async ({ connection }, { agentId }) => {
       if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);
-      const gone = await definitions.undefine(agentId);
+      const gone = await definitions.undefine(agentId, actorOf(connection.principal));
       return gone.ok ? succeed({ ok: true, removed: gone.value.removed } as const) : gone;
     },
   };

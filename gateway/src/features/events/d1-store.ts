@@ -17,6 +17,8 @@ export interface EventRow {
   readonly status: EventStatus;
   readonly attempts: number;
   readonly replays: number;
+  /** Rises with each replay. Messages and attempts of an older one count no more. */
+  readonly generation: number;
   readonly reason?: string;
   /** The reason is a limit: nothing failed. */
   readonly isLimit: boolean;
@@ -69,6 +71,7 @@ type Row = {
   status: string;
   attempts: number;
   replays: number;
+  generation: number;
   reason: string | null;
   is_limit: number;
   decision: string | null;
@@ -229,23 +232,26 @@ export class EventLog {
       this.#now(),
     );
   }
-  failed(id: string, attempts: number, { reason, isLimit }: Unhandled): Promise<Result<void>> {
+  /** An attempt of `generation`; without effect when the event was replayed meanwhile. */
+  failed(id: string, generation: number, attempts: number, { reason, isLimit }: Unhandled): Promise<Result<void>> {
     return this.#change(
-      "UPDATE event_log SET attempts = ?, reason = ?, is_limit = ? WHERE id = ? AND status = 'queued'",
+      "UPDATE event_log SET attempts = ?, reason = ?, is_limit = ? WHERE id = ? AND generation = ? AND status = 'queued'",
       attempts,
       this.#clean(reason, REASON_CHARS),
       Number(isLimit),
       id,
+      generation,
     );
   }
-  /** Dead letter. */
-  bury(id: string, { reason, isLimit }: Unhandled): Promise<Result<void>> {
+  /** Dead letter; not when the event was replayed since `generation`. */
+  bury(id: string, generation: number, { reason, isLimit }: Unhandled): Promise<Result<void>> {
     return this.#change(
-      "UPDATE event_log SET status = 'dead', reason = ?, is_limit = ?, ended_at = ? WHERE id = ? AND status = 'queued'",
+      "UPDATE event_log SET status = 'dead', reason = ?, is_limit = ?, ended_at = ? WHERE id = ? AND generation = ? AND status = 'queued'",
       this.#clean(reason, REASON_CHARS),
       Number(isLimit),
       this.#now(),
       id,
+      generation,
     );
   }
   /** The first decision counts. */
@@ -269,7 +275,7 @@ export class EventLog {
   }
   replay(id: string): Promise<Result<void>> {
     return this.#change(
-      `UPDATE event_log SET status = 'queued', attempts = 0, reason = NULL, is_limit = 0, ended_at = NULL, replays = replays + 1
+      `UPDATE event_log SET status = 'queued', attempts = 0, reason = NULL, is_limit = 0, ended_at = NULL, replays = replays + 1, generation = generation + 1
        WHERE id = ? AND status IN ('dead', 'queued')`,
       id,
     );
@@ -320,6 +326,7 @@ const eventOf = (row: Row): EventRow => ({
   status: row.status as EventStatus,
   attempts: row.attempts,
   replays: row.replays,
+  generation: row.generation,
   ...(row.reason === null ? {} : { reason: row.reason }),
   isLimit: row.is_limit === 1,
   ...(row.decision === null ? {} : { decision: row.decision as EventDecision }),

@@ -9,18 +9,26 @@ import { isNoWord, NO_ONE } from "../../events/expiry.ts";
 import type { Topic, Topics } from "../../events/topics.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
+import type { AgentSubscribersPort } from "../../ports/agents.ts";
 import type { EventQuestion, EventQuestionsPort } from "../../ports/approvals.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import { isForeign, taintMark } from "../../ports/taint.ts";
 import type { EventLog, EventRow } from "./d1-store.ts";
 
-export interface DecisionPorts extends EventQuestionsPort, NotifyPort, SessionsPort, Pick<KernelPorts, "config" | "scrub"> {
+export interface DecisionPorts
+  extends AgentSubscribersPort,
+    EventQuestionsPort,
+    NotifyPort,
+    SessionsPort,
+    Pick<KernelPorts, "config" | "scrub"> {
   readonly events: Pick<EventLog, "decisionTold">;
   readonly topics: Topics;
 }
 const TEXT_CHARS = 2000;
 const QUOTED_CHARS = 300;
+/** Agents in one question. */
+const NAMED = 8;
 const ANSWER_MS = 10_000;
 const HANDED_ON = "Approved, it goes to its handler; rejected, nothing happens. The agent is told of both.";
 const askKey = (id: string): string => `event:${id}:asks`;
@@ -34,9 +42,9 @@ export class Decisions {
 
   /** The owner sees the question once, also when this is repeated. */
   async ask({ envelope, sessionKey, taint }: EventRow, topic: Topic): Promise<void> {
-    const { eventQuestions, notify, scrub } = this.#ports;
+    const { eventQuestions, notify, scrub, subscribersOf } = this.#ports;
     const { id, agent_id: agentId, task_id: runId, payload } = envelope;
-    const why = `An event of the agent ${agentId} (${topic.name}${taintMark(taint)}) waits for your word. ${topic.approval ?? HANDED_ON}`;
+    const why = `An event of the agent ${agentId} (${topic.name}${taintMark(taint)}) waits for your word. ${meaningOf(topic, subscribersOf(topic.name))}`;
     const question: EventQuestion = { id, agentId, sessionKey, runId, topic: topic.name, text: questionOf(topic, payload), why };
     const code = await eventQuestions.ask(question);
     const answers = `Code ${code}: answer in your direct chat with "allow ${code}" or "deny ${code}" and a word to the agent, or with \`gsv approval allow ${code}\`. By its id: gsv events resolve ${id} approve, or reject.`;
@@ -80,6 +88,15 @@ export class Decisions {
     const stored = await events.decisionTold(id);
     if (!stored.ok) throw new Error(stored.error.message);
   }
+}
+/** What the owner's answer does: the handler's part, and the agents that get a job (rule EV10). */
+function meaningOf({ approval }: Topic, subscribers: ReturnType<DecisionPorts["subscribersOf"]>): string {
+  const said = approval ?? HANDED_ON;
+  const [one, ...others] = subscribers.map(({ name }) => name);
+  if (one === undefined) return approval === undefined ? said : `${said} Nothing else is done.`;
+  const listed = [one, ...others].slice(0, NAMED).join(", ");
+  const more = others.length >= NAMED ? ` and ${others.length + 1 - NAMED} more` : "";
+  return `${said} Approved, it also gives a job to ${others.length === 0 ? "the agent" : "the agents"} ${listed}${more}.`;
 }
 /** The payload as a person reads it, and below it what the text leaves out. */
 function questionOf(topic: Topic, payload: unknown): string {

@@ -68,6 +68,19 @@ describe("the conversation that emitted an event", () => {
     assert.deepEqual([stage.notes.size, stage.unsent.size, stage.questions.get(id)], [0, 0, "allowed"]);
   });
 });
+test("[EV7] [EV10] the question names the agents that get a job after the approval", async () => {
+  const why = async (...subscribers: readonly string[]): Promise<string> => {
+    const stage = new EventStage();
+    stage.subscribedTopic = "human_review";
+    stage.subscribers = subscribers;
+    await asked(stage);
+    return [...stage.told.values()][0]?.text ?? "";
+  };
+  assert.match(await why(), /with the words that you add\. Nothing else is done\. Code/);
+  assert.match(await why("a"), /with the words that you add\. Approved, it also gives a job to the agent a_name\. Code/);
+  assert.match(await why("a", "b"), /gives a job to the agents a_name, b_name\. Code/);
+  assert.match(await why(..."abcdefghij"), /gives a job to the agents a_name, .*, h_name and 2 more\. Code/);
+});
 test("[EV7] an event that no one decides in time is rejected, and says so", async () => {
   const stage = new EventStage();
   const id = await asked(stage);

@@ -10,13 +10,13 @@ import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
 import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import { canonicalJson } from "../../calls/approval.ts";
 import { escalationOf, isListed } from "../../agents/definition.ts";
-import { problemOf, readEnvelope } from "../../events/envelope.ts";
+import { problemOf, type ReadEnvelope, readEnvelope } from "../../events/envelope.ts";
 import { AGENT_GONE, NO_ONE } from "../../events/expiry.ts";
 import type { Topic, Topics } from "../../events/topics.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { AgentDefinitionsPort } from "../../ports/agents.ts";
-import type { Emission, Emitted, EventHandler, EventQueue, Settled } from "../../ports/events.ts";
+import type { Emission, Emitted, EventHandler, EventQueue, QueuedEvent, Settled } from "../../ports/events.ts";
 import { TENANT_ID } from "../../ports/tenant.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
 import { failure, type Result, sentence, succeed } from "../../ports/result.ts";
@@ -121,7 +121,7 @@ export class EventKeeper {
     try {
       const queue = queueOf(topics.get(envelope.topic)?.queue);
       if (queue === undefined) throw new Error("the deployment has no queue for events");
-      if (status === "queued") await queue.send(envelope, { contentType: "json" });
+      if (status === "queued") await queue.send(messageOf(row), { contentType: "json" });
       await decisions.tell(row);
       outbox.remove(envelope.id, dueAt);
     } catch (error) {
@@ -147,8 +147,7 @@ export class EventKeeper {
       const off = read.unknownTopic === undefined ? undefined : await this.#ports.offPackOf(read.unknownTopic);
       return this.#broken(text, off === undefined ? read.reason : `${read.reason} ${off}`, read.id);
     }
-    const { envelope } = read;
-    return this.#inTurn(envelope.id, () => this.#deliver(envelope, isDead));
+    return this.#inTurn(read.envelope.id, () => this.#deliver(read, isDead));
   }
   async #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
     // It runs also when the work before it failed.
@@ -161,7 +160,7 @@ export class EventKeeper {
     }
   }
   /** What is done follows from the event in the log. The message only says which one it is. */
-  async #deliver(envelope: EventEnvelope, isDead: boolean): Promise<Settled> {
+  async #deliver({ envelope, generation }: Delivered, isDead: boolean): Promise<Settled> {
     const { events, topics } = this.#ports;
     const { id } = envelope;
     const found = await events.get(id);
@@ -171,6 +170,8 @@ export class EventKeeper {
     const topic = topics.get(row.envelope.topic);
     if (topic === undefined || canonicalJson(envelope) !== canonicalJson(row.envelope))
       return this.#broken(JSON.stringify(envelope), "The message of the queue differs from the event in the log.", id);
+    // The event was replayed, and has a newer message.
+    if (generation < row.generation) return ACK;
     if (row.status === "dead") return this.#tellDead(row);
     if (row.status === "waiting_approval") return this.#ask(row, topic);
     if (row.status !== "queued") return ACK;
@@ -188,7 +189,7 @@ export class EventKeeper {
     const problem = await this.#problemOf(row, topic);
     if (problem === undefined) return (await events.done(id)).ok ? ACK : AGAIN;
     const delaySeconds = RETRY_SECONDS[row.attempts];
-    const noted = await events.failed(id, row.attempts + 1, problem);
+    const noted = await events.failed(id, row.generation, row.attempts + 1, problem);
     if (!noted.ok) return AGAIN;
     if (delaySeconds === undefined || problem.isFinal)
       return this.#bury({ ...row, attempts: row.attempts + 1, isLimit: problem.isLimit }, problem.reason);
@@ -234,8 +235,14 @@ export class EventKeeper {
   }
 
   async #bury(row: EventRow, reason: string): Promise<Settled> {
-    const buried = await this.#ports.events.bury(row.envelope.id, { reason, isLimit: row.isLimit });
-    return buried.ok ? this.#tellDead({ ...row, status: "dead", reason }) : AGAIN;
+    const { events } = this.#ports;
+    const { id } = row.envelope;
+    const buried = await events.bury(id, row.generation, { reason, isLimit: row.isLimit });
+    if (!buried.ok) return AGAIN;
+    const now = await events.get(id);
+    if (!now.ok) return AGAIN;
+    // It may have been replayed during the attempt.
+    return now.value?.status === "dead" ? this.#tellDead({ ...now.value, reason }) : ACK;
   }
   #tellDead({ envelope, replays, reason = "", isLimit }: EventRow): Settled {
     const { id, topic, agent_id: agentId } = envelope;
@@ -337,6 +344,8 @@ export class EventKeeper {
       : succeed(found.value);
   }
 }
+type Delivered = Extract<ReadEnvelope, { readonly ok: true }>;
+const messageOf = ({ envelope, generation }: EventRow): QueuedEvent => (generation === 0 ? envelope : { ...envelope, generation });
 const depthProblem = (payload: unknown): string | undefined =>
   valueNestsDeeper(payload, LIMITS.valueDepth) ? `The payload is nested more than ${LIMITS.valueDepth} levels deep.` : undefined;
 const listed = (topics: readonly string[]): string =>

@@ -406,6 +406,33 @@ describe("the owner", () => {
     assert.equal(again.ok ? "" : again.error.reason, "event.wrong_state");
     assert.equal(stage.handled.length, 9);
   });
+  test("[EV8] a replay ends the retries from before it, also an attempt that is under way", async () => {
+    const stage = new EventStage();
+    const id = await stage.emit();
+    const [old = ""] = stage.sent;
+    stage.handler = broken;
+    for (const _ of [1, 2]) await stage.deliver(old);
+    assert.ok((await stage.keeper.replay(id)).ok);
+    assert.equal(stage.sent.length, 2);
+    const again = stage.sent[1] ?? "";
+    for (const isDead of [false, true]) assert.deepEqual(await stage.deliver(old, isDead), ACK);
+    assert.deepEqual([stage.handled.length, await stage.status(id)], [2, ["queued", 0, undefined]]);
+    for (const delaySeconds of [10, 60, 300]) {
+      assert.deepEqual(await stage.deliver(again), { kind: "retry", delaySeconds });
+      assert.deepEqual(await stage.deliver(old), ACK);
+    }
+    // The last attempt, during which the owner replays the event once more.
+    stage.handler = async () => {
+      assert.ok((await stage.keeper.replay(id)).ok);
+      return broken();
+    };
+    assert.deepEqual(await stage.deliver(again), ACK);
+    assert.deepEqual([await stage.status(id), stage.told.size], [["queued", 0, undefined], 0]);
+    stage.handler = () => Promise.resolve(succeed(undefined));
+    assert.deepEqual(await stage.deliver(again), ACK);
+    assert.deepEqual(await stage.deliver(stage.sent[2]), ACK);
+    assert.deepEqual([stage.handled.length, (await stage.status(id))[0]], [7, "done"]);
+  });
   test("[EV9] an ended event is removed 30 days after its end; an open one stays", async () => {
     const stage = new EventStage();
     const old = await stage.emit();

@@ -38,6 +38,11 @@ export const EVENT_ROWS: readonly RowMigration[] = [
       "UPDATE event_log SET is_limit = 1 WHERE reason LIKE 'Stopped by a limit: the agent %'",
     ],
   },
+  {
+    name: "generations of events",
+    // From 0: messages that are under way name none.
+    statements: ["ALTER TABLE event_log ADD COLUMN generation INTEGER NOT NULL DEFAULT 0"],
+  },
 ];
 export const EVENT_MIGRATIONS: readonly Migration[] = [
   {

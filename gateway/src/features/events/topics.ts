@@ -11,7 +11,7 @@ export const CORE_TOPICS: readonly Topic[] = [
     doc: "human_review asks your human for a decision: {question, reason?, details?}.",
     needsApproval: true,
     approval:
-      "Approve means yes and reject means no to the question. The agent is told your answer with the next message, with the words that you add; nothing else is done.",
+      "Approve means yes and reject means no to the question. The agent is told your answer with the next message, with the words that you add.",
     problem: contractProblem("HumanReviewPayload", checkHumanReviewPayload),
     text: (payload) => (checkHumanReviewPayload(payload) ? textOf(payload) : ""),
   },

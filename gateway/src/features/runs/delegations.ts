@@ -93,6 +93,13 @@ export class Delegations {
     const definition = this.#ports.definitionOf(from.agentId);
     if (definition?.sub_agents?.includes(to) !== true)
       return fail("autonomy.boundary", `The definition of ${from.agentId} does not let it delegate tasks to ${to}.`, NOT_DELEGATED);
+    // Without a definition the task would have every tool.
+    if (this.#ports.definitionOf(agentId) === undefined)
+      return fail(
+        "autonomy.boundary",
+        `The agent ${to} has no definition in force, so no task can be delegated to it.`,
+        `Do the task yourself, or tell the user to define the agent: \`gsv agent edit ${agentId}\`.`,
+      );
     // Such a run does not know what stands above it.
     if (origin.kind === "session" || (origin.kind === "node_event" && this.#isOfTask(from.key)))
       return fail(

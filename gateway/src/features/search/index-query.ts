@@ -5,7 +5,7 @@ import type { SearchPlace, SearchRequest } from "../../ports/search.ts";
 import { withMarks } from "./marks.ts";
 import type { Near } from "./nearest-texts.ts";
 import { usesMeaning } from "./query.ts";
-import { AFTER, apart, BEFORE, placeKey, ORDS, type Place, ranked, scaled } from "./ranking.ts";
+import { AFTER, apart, BEFORE, placeKey, ORDS, type Place, ranked, relative, scaled } from "./ranking.ts";
 import type { RowVectorStore } from "./row-vector-store.ts";
 import { SearchedSources, sourceConditions } from "./searched-sources.ts";
 import type { SourceRow } from "./source-store.ts";
@@ -45,12 +45,14 @@ export class IndexQuery {
   find(request: Find): SearchPlace[] {
     const { match, limit, offset, memoryOf } = request;
     const hits = (all: readonly Scored[]): readonly Scored[] => (memoryOf === undefined ? all : apart(all));
-    const { order, others } = this.#order(request);
+    const { order: found, others } = this.#order(request);
+    const order = relative(found, 1);
     let shown = hits(order);
     // Beyond the pool the order is that of the texts' own words, so that pages stay pages of one list.
     if (shown.length < offset + limit && others !== undefined) {
       const known = new Set(order.map(({ id }) => id));
-      shown = hits([...order, ...others(offset + limit + order.length).filter(({ id }) => !known.has(id))]);
+      const further = relative(others(offset + limit + order.length), order.at(-1)?.score ?? 1);
+      shown = hits([...order, ...further.filter(({ id }) => !known.has(id))]);
     }
     const page = this.#whole(shown.slice(offset, offset + limit));
     if (page.length === 0) return [];

@@ -146,3 +146,23 @@ test("[SE3] words of a text whose transaction failed are not found, and the next
     ["anna", "cellar"],
   );
 });
+
+test("[SE3] [LM9] the best hit scores 1, however many texts there are and however common its words are", () => {
+  const facts = ["The boiler is a Vaillant.", "Tomas likes tea.", "The car is red."];
+  for (const count of [1, 2, 3])
+    for (const query of ["boiler", '"boiler"', "+boiler", "boil*", "boiler vaillant", "the boiler"]) {
+      const [best] = found(indexOf(facts.slice(0, count)), query);
+      assert.match(best?.marked ?? "", /boiler/i, query);
+      assert.equal(best?.score, 1, `${query} among ${count}`);
+    }
+});
+test("[SE3] scores are from 0 to 1 and never rise, also on further pages", () => {
+  for (const query of ["anna", "anna car cellar", "+anna car"]) {
+    const scores = [0, 250, 500].flatMap((offset) => found(filled(), query, { limit: 250, offset }).map(({ score }) => score));
+    assert.equal(scores[0], 1, query);
+    assert.ok(
+      scores.every((score, at) => score >= 0 && score <= (scores[at - 1] ?? 1)),
+      query,
+    );
+  }
+});

@@ -92,6 +92,20 @@ function withMeaning<C extends Candidate & { readonly score: number }>(
 }
 const rounded = (score: number): number => Math.round(score * 1000) / 1000;
 
+/**
+ * The texts in their order, with scores from 0 to `most` that do not rise: the first one has `most`. How large a score is says little by
+ * itself: a word that is in most of a few texts weighs almost nothing, and its only match is still the best one.
+ */
+export function relative<C extends { readonly score: number }>(texts: readonly C[], most: number): readonly C[] {
+  const first = texts[0]?.score ?? 0;
+  if (first <= 0) return texts;
+  let last = most;
+  return texts.map((text) => {
+    last = Math.min(last, (most * text.score) / first);
+    return { ...text, score: last };
+  });
+}
+
 /** Hits without those that are shown around a better one. */
 export function apart<C extends Pick<Place, "source" | "ord">>(hits: readonly C[]): readonly C[] {
   const kept: C[] = [];

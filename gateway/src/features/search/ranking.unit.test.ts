@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { apart, type Candidate, type Place, ranked as rankedBy } from "./ranking.ts";
+import { apart, type Candidate, type Place, ranked as rankedBy, relative } from "./ranking.ts";
 
 const text = (id: number, ord = id, source = 1, at = 0): Candidate => ({ id, source, ord, at });
 /** `words`: for each word, what it says about texts, by their ids. `places`: texts that are in the index beside the candidates. */
@@ -77,6 +77,17 @@ describe("[SE3] [F67] the order of hits", () => {
   test("without words and without candidates nothing breaks", () => {
     assert.deepEqual(ranked([], [], []), []);
     assert.deepEqual(ids(ranked([text(1, 1, 1, 5), text(2, 2, 1, 9)], [], [])), [2, 1]);
+  });
+  test("[LM9] the first score is 1, also when it is tiny or large, and no later score is higher", () => {
+    const scoresOf = (scores: readonly number[], most = 1) =>
+      relative(
+        scores.map((score) => ({ score })),
+        most,
+      ).map(({ score }) => score);
+    assert.deepEqual(scoresOf([1e-6, 2e-6, 5e-7]), [1, 1, 0.5]);
+    assert.deepEqual(scoresOf([8, 4]), [1, 0.5]);
+    assert.deepEqual(scoresOf([8, 4], 0.25), [0.25, 0.125]);
+    assert.deepEqual([scoresOf([]), scoresOf([0, 0])], [[], [0, 0]]);
   });
   test("hits that are shown beside a better one are left out", () => {
     const hits = [text(5), text(4), text(3), text(6), text(2), text(7), text(5, 5, 2)];

@@ -55,6 +55,8 @@ export interface PromptSourcePorts {
   readonly ensureDefaults: (agentId: string, files: AgentFiles) => Promise<Result<boolean>>;
 }
 
+const NOTHING_MADE: Result<boolean> = { ok: true, value: false };
+
 export function createPromptSource(bucket: Bucket, { skills, ensureDefaults }: PromptSourcePorts): PromptSource {
   const cache = cacheOf(bucket);
   let made: Made | undefined;
@@ -65,7 +67,8 @@ export function createPromptSource(bucket: Bucket, { skills, ensureDefaults }: P
       let [loaded, listed] = await Promise.all([cache.load(agentId, day, input.now), skills.list(input)]);
       if (!listed.ok) return listed;
       if (!loaded.ok) return loaded;
-      const ensured = await ensureDefaults(agentId, loaded.value);
+      // A definition says what the agent is, so its agent gets no default files.
+      const ensured = input.defined === undefined ? await ensureDefaults(agentId, loaded.value) : NOTHING_MADE;
       if (!ensured.ok) return ensured;
       if (ensured.value) loaded = await cache.load(agentId, day, input.now);
       if (!loaded.ok) return loaded;

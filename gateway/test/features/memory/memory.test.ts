@@ -107,6 +107,12 @@ describe("what an agent remembers", () => {
     expect(await texts("red kite nests", "few", 1)).toEqual(["The red kite nests early."]);
     expect(await texts("red kite nests", "sure")).toEqual(["The red kite nests early."]);
   });
+  test("[LM9] min_score keeps the best memory, also when it is the only one", async () => {
+    await define("one", "{ long_term_enabled: true, min_score: 0.3 }");
+    value(await remember("The boiler is a Vaillant.", { agentId: "one" }));
+    for (const query of ["boiler", "Which boiler is it?", "+boiler"])
+      expect(await texts(query, "one"), query).toEqual(["The boiler is a Vaillant."]);
+  });
   test("[LM7] keeps the label of its conversation, which the recall passes on", async () => {
     value(await remember("The invoice number is 77.", { taint: world }));
     value(await remember("The garden is large."));

@@ -214,6 +214,13 @@ describe("a pack", () => {
     await set("packs.enabled", []);
     await off();
   });
+  test("[EV1] an agent is told of the topics that its events.emit fits, and of no other", async () => {
+    await set("packs.enabled", ["farm"]);
+    expect((await context()).defined?.emits).toEqual(["farm_actions: {field}.", "farm_sales: {field}."]);
+    expect((await context("agent:main:main")).defined).toBeUndefined();
+    const { description } = tools.entries.find(({ definition }) => definition.name === "emit_event")?.definition ?? {};
+    expect(description).not.toContain("human_review");
+  });
   test("[PK2] an unknown name is refused with the names that exist", async () => {
     const error = await owner.refused("config.set", { path: "packs.enabled", value: ["frm"] });
     expect([error.reason, error.message]).toEqual(["config.invalid", "There is no pack frm. Did you mean farm? Packs are farm."]);
@@ -280,6 +287,15 @@ describe("a pack", () => {
       expect((await owner.refused(method, params)).reason, method).toBe("agent.kept");
     expect((await owner.refused("agents.create", { agentId: "farmer" })).reason).toBe("agent.exists");
     expect(await refusal("agents.list", [{ id: "farmer" }])).toBe("agents.list: the pack farm has the agent farmer. Choose another id.");
+  });
+  test("[PK6] an agent of a pack has no first meeting", async () => {
+    await set("packs.enabled", ["farm"]);
+    expect((await context()).defined?.isOfPack).toBe(true);
+    const { agents: listed } = await owner.ok<{ agents: { agentId: string; commissioned: boolean }[] }>("agents.list", {});
+    expect(listed.map(({ agentId, commissioned }) => [agentId, commissioned])).toEqual([
+      ["main", false],
+      ["farmer", true],
+    ]);
   });
   test("[PK6] the owner makes no agent with the id of a pack's agent, or with its name, also while the pack is off", async () => {
     const own = (id: string, name: string) => ({ text: `metadata: { id: ${id}, name: ${name} }\ncore_context: { system_prompt: Hi }\n` });

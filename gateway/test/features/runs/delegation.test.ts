@@ -131,6 +131,25 @@ describe("[DG2] [DG3] what may not be handed on", () => {
   });
 });
 
+test("[DG2] an agent whose definition is out of force gets no task, and the audit names who still delegates to it", async () => {
+  const named = async (action: string): Promise<readonly (string | undefined)[]> =>
+    (await stage.peer.ok<{ entries: { action: string; target?: string; detail?: string }[] }>("audit.list", { limit: 50 })).entries
+      .filter((entry) => entry.action === action && entry.detail?.includes("sub_agents") === true)
+      .map(({ detail }) => detail?.replace(/^[0-9a-f]{16}\. /, ""));
+  await stage.peer.ok("agents.undefine", { agentId: "refund" });
+  act({ sorter: then(uses(hands("refund", "Decide.")), ([told]) => told ?? "") });
+  const report = await run("sorter");
+  expect(report.status).toBe("completed");
+  expect(report.summary).toContain("The agent refund has no definition in force, so no task can be delegated to it.");
+  expect(report.summary).toContain("gsv agent edit refund");
+  expect(report.delegations).toBeUndefined();
+  await eventually(async () => expect(await named("agents.undefine")).toEqual(["Still in sub_agents of sorter: refund"]));
+  await stage.peer.ok("agents.define", { text: "metadata: { id: letter, name: post }\ncore_context: { system_prompt: Hi }\n" });
+  await eventually(async () => expect(await named("agents.define")).toEqual(["Still in sub_agents of sorter: letter"]));
+  await stage.peer.ok("agents.delete", { agentId: "refund" });
+  await eventually(async () => expect(await named("agents.delete")).toEqual(["Still in sub_agents of sorter: refund"]));
+});
+
 describe("[DG4] the budget of a task", () => {
   test("is what the run above has left, parted among the tasks at once", async () => {
     await define("sorter", "sub_agents: [refund, letter]\nautonomy: { cost_budget_usd: 0.021 }");

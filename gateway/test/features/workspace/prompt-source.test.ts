@@ -48,6 +48,15 @@ describe("a new agent", () => {
     expect(isMeaningful(DEFAULT_FILES.find(({ name }) => name === "HEARTBEAT.md")?.text ?? "x")).toBe(false);
     expect(DEFAULT_FILES.at(-1)?.name).toBe("BOOTSTRAP.md");
   });
+  it("[AD4] an agent with a definition gets no default files", async () => {
+    const agent = newAgent();
+    const definition = { metadata: { id: asAgentId(agent), name: agent }, core_context: { system_prompt: "ROLE" } };
+    const source = composePromptSource(env.STORAGE, approvesAll());
+    const defined = { definition, coreSha256: "x", isOfPack: true } as const;
+    const prompt = value(await source.assemble(input(agent, NOON, { defined })));
+    expect(prompt.sections.map(({ id }) => id)).toEqual(["base", "core", "skills", "runtime"]);
+    expect(await names(agent)).toEqual([]);
+  });
   it("a deleted file does not come back", async () => {
     const agent = newAgent();
     value(await composePromptSource(env.STORAGE, approvesAll()).assemble(input(agent)));
