@@ -158,14 +158,6 @@ function definedSections({ defined }: PromptInput): readonly Section[] {
 }
 const DEFINITION = "agent.yaml";
 
-/** The kinds of conversations in which no one answers: the third of the four segments of their keys. */
-const UNATTENDED: readonly string[] = ["task", "cron"];
-/** Whether the owner can commission the agent here. */
-function canMeet({ identity, defined }: PromptInput): boolean {
-  const parts = identity.key.split(":");
-  return defined?.isOfPack !== true && !(parts.length === 4 && UNATTENDED.includes(parts[2] ?? ""));
-}
-
 /** The prompt's sections in order. */
 function sections(files: PromptFiles, input: PromptInput): Section[] {
   const day = localDay(input.now, input.config.userTimezone);
@@ -186,7 +178,7 @@ function sections(files: PromptFiles, input: PromptInput): Section[] {
     const parts = [room.take(path, file, half), `[The day continues in ${next.path}:]`, room.take(next.path, next, half)];
     out.push(section(id, path, fence(path, parts.join("\n\n"))));
   };
-  if (own && canMeet(input) && files.bootstrap && files.bootstrap.text.trim() !== "") {
+  if (own && files.bootstrap && files.bootstrap.text.trim() !== "") {
     add("bootstrap", "BOOTSTRAP.md", files.bootstrap);
     add("soul", "SOUL.md", files.soul);
     add("identity", "IDENTITY.md", files.identity);

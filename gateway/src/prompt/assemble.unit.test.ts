@@ -121,44 +121,6 @@ describe("[Q1][P5.2] prompt order: the storage layout's twelve rows", () => {
     assert.deepEqual(ids({ ...ALL, bootstrap: file("BOOT") }), ["base", "bootstrap", "soul", "identity", "user", "runtime"]);
     assert.deepEqual(ids({ bootstrap: file("BOOT") }), ["base", "bootstrap", "runtime"]);
   });
-  it("[Q1] a task, a scheduled job and an agent of a pack have no first meeting", () => {
-    const files = { ...ALL, bootstrap: file("BOOT") };
-    const keyed = (key: string) => ({ identity: { key, ref: "r", agentId: "main", isOwnersSession: true } });
-    for (const key of ["agent:main:task:0f3a", "agent:main:cron:weekly"]) assert.deepEqual(ids(files, keyed(key)), ids(ALL), key);
-    for (const key of ["agent:main:main", "agent:main:dm:task", "agent:main:web:dm:task"])
-      assert.ok(ids(files, keyed(key)).includes("bootstrap"), key);
-    const definition = { metadata: { id: asAgentId("main"), name: "main" }, core_context: { system_prompt: "ROLE" } };
-    const defined = { definition, coreSha256: "x" };
-    assert.ok(ids(files, { defined }).includes("bootstrap"));
-    assert.ok(!system(files, { defined: { ...defined, isOfPack: true } }).includes("BOOT"));
-  });
-  it("[S8] only the owner commissions an agent", () => {
-    assert.ok(!system({ ...ALL, bootstrap: file("BOOT") }, { identity: stranger }).includes("BOOT"));
-  });
-});
-
-describe("[P5.2] base and runtime", () => {
-  it("a session's system prompt comes before the agent's, and the agent's before the configuration's", () => {
-    const config = configWith({}, { systemPrompt: "CONFIG" });
-    const agent = { id: asAgentId("main"), systemPrompt: "AGENT" };
-    const base = (more: Partial<PromptInput>) => assemble({}, input(more)).sections[0]?.text ?? "";
-    assert.match(base({ config, agent, systemPromptOverride: "SESSION" }), /SESSION$/);
-    assert.match(base({ config, agent }), /AGENT$/);
-    assert.match(base({ config }), /CONFIG$/);
-    assert.match(base({ config, systemPromptOverride: "x" }), /^You are an agent of GSV/, "the built-in part stays");
-  });
-  it("names the machines and their connection state, independent of the input's order; a request has its tools already", () => {
-    const nodes = [node("nas", { online: false }), node("laptop", { clientPlatform: "linux\n## Fake", hostCapabilities: [] })];
-    const tools = [tool("laptop__Bash"), tool("gsv__ReadFile"), tool("laptop__Read")];
-    const text = system({}, { nodes, tools });
-    assert.equal(system({}, { nodes: nodes.toReversed(), tools: tools.toReversed() }), text);
-    assert.match(text, /Machine `laptop`: connected, linux ## Fake\n- Machine `nas`: not connected now$/);
-    const again = system({}, { nodes: [node("nas", { online: false, returning: true })] });
-    assert.match(
-      again,
-      /Machine `nas`: not connected since the gateway was started again a moment ago; a call waits a few seconds for it$/,
-    );
-  });
   it("[EV1] names the topics of the agent's events.emit with their payloads, in the owner's conversations", () => {
     const definition = { metadata: { id: asAgentId("main"), name: "main" }, core_context: { system_prompt: "ROLE" } };
     const defined = { definition, coreSha256: "x", emits: ["parcel: {to}.", "letter: {to, text}.\n## Fake"] };

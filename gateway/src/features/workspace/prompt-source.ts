@@ -1,5 +1,6 @@
 /** Builds an agent's system prompt: creates a new agent's default files, loads its files through the cache, lets prompt/ assemble them. */
 import { type PromptFiles, type PromptSkill, assemble } from "../../prompt/assemble.ts";
+import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import { localDay } from "../../prompt/dates.ts";
 import type { AssembledPrompt, PromptInput, PromptSource } from "../../ports/prompt.ts";
 import type { Bucket } from "../../storage/bucket.ts";
@@ -16,9 +17,18 @@ const FIELDS: Readonly<Record<PromptFileName, keyof Omit<PromptFiles, "skills">>
   "HEARTBEAT.md": "heartbeat",
   "BOOTSTRAP.md": "bootstrap",
 };
-function toPromptFiles({ files, today, yesterday }: AgentFiles): PromptFiles {
+function toPromptFiles({ files, today, yesterday }: AgentFiles): Omit<PromptFiles, "skills"> {
   const named = Object.fromEntries([...files].map(([name, file]) => [FIELDS[name], file]));
   return { ...named, ...(today ? { today } : {}), ...(yesterday ? { yesterday } : {}) };
+}
+
+/** The owner commissions an agent in a conversation: not in a task or a job, in which no one answers, and not an agent that a pack brings. */
+function filesFor({ identity, defined }: PromptInput, loaded: AgentFiles): Omit<PromptFiles, "skills"> {
+  const { bootstrap, ...others } = toPromptFiles(loaded);
+  // Which name the main conversation has makes no difference here.
+  const named = canonicalKey(identity.key, "main");
+  const isUnattended = named.ok && (named.address.form === "task" || named.address.form === "cron");
+  return isUnattended || defined?.isOfPack === true || bootstrap === undefined ? others : { ...others, bootstrap };
 }
 
 interface Made {
@@ -78,7 +88,7 @@ export function createPromptSource(bucket: Bucket, { skills, ensureDefaults }: P
           skills: listed.value,
           day: day.today,
           input,
-          prompt: assemble({ ...toPromptFiles(loaded.value), skills: listed.value }, input),
+          prompt: assemble({ ...filesFor(input, loaded.value), skills: listed.value }, input),
         };
       return { ok: true, value: made.prompt };
     },

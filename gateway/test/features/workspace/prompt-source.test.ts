@@ -48,6 +48,24 @@ describe("a new agent", () => {
     expect(isMeaningful(DEFAULT_FILES.find(({ name }) => name === "HEARTBEAT.md")?.text ?? "x")).toBe(false);
     expect(DEFAULT_FILES.at(-1)?.name).toBe("BOOTSTRAP.md");
   });
+  it("[Q1] a task, a scheduled job and an agent of a pack have no first meeting", async () => {
+    const agent = newAgent();
+    const source = composePromptSource(env.STORAGE, approvesAll());
+    const sections = async (key: string, more: Parameters<typeof input>[2] = {}) => {
+      const asked = input(agent, NOON, more);
+      const prompt = value(await source.assemble({ ...asked, identity: { ...asked.identity, key } }));
+      return prompt.sections.map(({ id }) => id);
+    };
+    const met = (key: string) => sections(`agent:${agent}:${key}`);
+    expect(await met("main")).toContain("bootstrap");
+    for (const key of ["dm:task", "web:dm:task"]) expect(await met(key), key).toContain("bootstrap");
+    for (const key of ["task:0f3a", "cron:weekly"]) expect(await met(key), key).not.toContain("bootstrap");
+    const definition = { metadata: { id: asAgentId(agent), name: agent }, core_context: { system_prompt: "ROLE" } };
+    const defined = { definition, coreSha256: "x" };
+    const main = `agent:${agent}:main`;
+    expect(await sections(main, { defined })).toContain("bootstrap");
+    expect(await sections(main, { defined: { ...defined, isOfPack: true } })).not.toContain("bootstrap");
+  });
   it("[AD4] an agent with a definition gets no default files", async () => {
     const agent = newAgent();
     const definition = { metadata: { id: asAgentId(agent), name: agent }, core_context: { system_prompt: "ROLE" } };
