@@ -6,13 +6,13 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { after, afterEach, before, beforeEach } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type CellModel, startCellModel, tag } from "./kill-model.ts";
 import { type NodeOptions, ScriptedNode } from "./kill-node.ts";
-import { type Chat, type Client, isOnline, type Json, Machine, NodeProcess, textOf, until } from "./support.ts";
+import { type Chat, type Client, isAlive, isOnline, type Json, Machine, NodeProcess, textOf, until } from "./support.ts";
 
 export { callsThenTells, says, tag } from "./kill-model.ts";
 export { type Call, LinkProxy, ScriptedNode } from "./kill-node.ts";
@@ -178,17 +178,6 @@ export class Rig {
     if (process.env["GSV_E2E_KEEP"] === undefined) await this.machine.end();
     else await this.machine.ok("down");
     await this.model.close();
-  }
-}
-/** False when all threads of the process have ended, also while it is a zombie. */
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    const folder = `/proc/${pid}`;
-    if (!existsSync(folder) || readdirSync(`${folder}/task`).length > 1) return true;
-    return !/^State:\s+[ZX]/m.test(readFileSync(`${folder}/status`, "utf8"));
-  } catch {
-    return false;
   }
 }
 const SECRET = "sk-cell-0123456789abcdef0123456789abcdef";

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { KEY_OF } from "../fixtures/old-homes/content.ts";
 import { seeded } from "../seeded.ts";
-import { type FakeModel, Machine, ROOT, startFakeModel, until } from "./support.ts";
+import { type FakeModel, isAlive, Machine, ROOT, startFakeModel, until } from "./support.ts";
 
 const FOLDER = join(ROOT, "test", "fixtures", "old-homes", "homes");
 const homes = readdirSync(FOLDER).map((name) => name.replace(/\.tar\.xz$/, ""));
@@ -58,6 +58,8 @@ async function killedStart(machine: Machine, random: () => number): Promise<void
       // It has ended.
     }
   await run;
+  // Until then the lock is held, and the next `gsv up` would find a gateway that runs.
+  await until("the killed processes are gone", () => pids.every((pid) => !isAlive(pid)));
 }
 
 describe("[P22] homes of earlier commits", () => {

@@ -21,6 +21,17 @@ export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..")
 export const BIN = process.env["GSV_BIN"] ?? join(ROOT, "target", "release", "gsv");
 /** What `gsv up` runs. */
 export const RUNTIME = process.env["GSV_RUNTIME_DIR"] ?? join(ROOT, "dist", "runtime");
+/** False when all threads of the process have ended, also while it is a zombie. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    const folder = `/proc/${pid}`;
+    if (!existsSync(folder) || readdirSync(`${folder}/task`).length > 1) return true;
+    return !/^State:\s+[ZX]/m.test(readFileSync(`${folder}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}
 /** Processes with this text in their command line, the oldest first; also those in a sandbox, which know themselves by other numbers. */
 export const processesWith = (text: string): number[] =>
   readdirSync("/proc")
