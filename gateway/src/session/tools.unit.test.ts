@@ -2,7 +2,7 @@ import type { DefinedAgent } from "../ports/agents.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ToolEntry } from "../ports/tool-entry.ts";
-import { type ApprovalConfig, asAgentId, asCallId, asNodeId, type NodeEntry } from "../../../protocol/gen/types.ts";
+import { type ApprovalConfig, asAgentId, asCallId, asCapability, asNodeId, type NodeEntry } from "../../../protocol/gen/types.ts";
 import { machineEntry, nativeEntry } from "../../test/support/tool-entries.ts";
 import { policyOf } from "../policy/decide.ts";
 import { loadPolicyParts } from "../policy/load.ts";
@@ -104,6 +104,21 @@ describe("[G4] names", () => {
   });
 });
 
+test("[AP17] a call that its machine refuses in any case is refused where it would be asked about, and else left to the machine", () => {
+  const nodes = [{ ...entry("lap", true), toolCapabilities: { Read: [asCapability("filesystem.read")] }, fileRoots: ["/home/user/work"] }];
+  const read = (defaultDecision: "ask" | undefined) => {
+    const { policy } = table.policy;
+    const tools = new ToolRegistry(native, [machineEntry("lap", "Read", {}, true)]);
+    return resolveCall(
+      "lap__Read",
+      { path: "/etc/passwd" },
+      { ...table, tools, nodes, policy: { policy: { ...policy, defaultDecision } } },
+    );
+  };
+  const asked = read("ask");
+  assert.equal(asked.kind === "none" && asked.reason, "tool.bad_args");
+  assert.equal(read(undefined).kind, "node");
+});
 test("[G5] a call's time comes from its tool's entry and its arguments", () => {
   const target = resolveCall("lap__Bash", { timeout: 120_000 }, { ...table, toolMs: 7_000 });
   assert.deepEqual(target.kind === "node" && [target.timeoutMs, target.deadlineMs], [125_000, 130_000]);

@@ -6,6 +6,7 @@ import { KEY, Killed, record, world } from "../../../test/features/telemetry/tel
 import { succeed } from "../../ports/result.ts";
 import { PASS_MS } from "./exporter.ts";
 import { LEASE_MS } from "./index.ts";
+import { requestOf } from "./otlp.ts";
 
 const answers =
   (status: number, headers: Record<string, string> = {}) =>
@@ -13,6 +14,20 @@ const answers =
     new Response("words of the collector", { status, headers });
 
 describe("[OT7] the spans of a run", () => {
+  test("have attributes of the protocol's kinds", () => {
+    const attributes = { text: "a", whole: 3, part: 0.5, yes: true, no: false, absent: undefined };
+    const span = { traceId: "t", spanId: "s", name: "n", kind: 1, startMs: 1, endMs: 2, attributes } as const;
+    const { resourceSpans } = JSON.parse(requestOf([span], {}, "scope")) as {
+      resourceSpans: { scopeSpans: { spans: { attributes: unknown }[] }[] }[];
+    };
+    assert.deepEqual(resourceSpans[0]?.scopeSpans[0]?.spans[0]?.attributes, [
+      { key: "text", value: { stringValue: "a" } },
+      { key: "whole", value: { intValue: "3" } },
+      { key: "part", value: { doubleValue: 0.5 } },
+      { key: "yes", value: { boolValue: true } },
+      { key: "no", value: { boolValue: false } },
+    ]);
+  });
   test("are the run, each call of the model, and each call of a tool, as the protocol and its conventions say", async () => {
     const w = world();
     w.add("r1");

@@ -143,6 +143,8 @@ describe("[PO13] everyday commands that delete nothing", () => {
       "read DIR; find $DIR -name x",
       "env DIR='src -delete' sh -c 'find $DIR'",
       'cd "src -delete"; find $(pwd) -name x',
+      'cd "a b" && rm $(pwd)/a.txt',
+      "'read' x; rm $(pwd)/a.txt",
       "find src $X",
       "find $(pwd) -delete",
       "NAME=--remove-files; tar czf $NAME src",

@@ -191,6 +191,10 @@ describe("[PO13] text that is written and not run", () => {
     ];
     assert.deepEqual(all(few), each(few, "few"));
   });
+  it("many: a script of sed of which programs disagree where it ends, or that has no end", () => {
+    const many = ["sed -i 's/x[rm -rf a b]/c/' Makefile", "sed -i 's/rm -rf a b' Makefile"];
+    assert.deepEqual(all(many), each(many, "many"));
+  });
   it("many: the written file, or the input, is run in the same text", () => {
     const script = "cat > c.sh <<'X'\nrm -rf dist\nX\n";
     const many = [
