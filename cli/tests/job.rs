@@ -167,6 +167,7 @@ fn jb13_list_reads_page_after_page() {
         },
     );
     let run = run.ok();
+    assert!(run.stdout.starts_with("ID  STATUS  AGENT"), "{}", run.stdout);
     for part in ["a1", "a2", "failed", "1 min 1 s", "$0.25", "the words."] {
         assert!(run.stdout.contains(part), "{part} is not in {}", run.stdout);
     }
@@ -385,4 +386,170 @@ fn jb13_wait_watches_the_job_that_was_submitted() {
         story(connection, &json!([]));
     });
     assert_eq!(run.ok().stdout, "Done.\n");
+}
+
+#[test]
+fn jb13_watch_reconnects_after_a_restart_of_the_gateway_and_tells_each_thing_once() {
+    let call = json!([{"callId": "x/r1/0/0", "tool": "laptop__Bash", "outcome": "ok", "durationMs": 1000}]);
+    for args in [
+        &["job", "watch", "abc"][..],
+        &["job", "submit", "main", "x", "--wait"][..],
+    ] {
+        let gateway = FakeGateway::new();
+        let home = gateway.home();
+        let run = std::thread::scope(|scope| {
+            let run = scope.spawn(|| home.gsv(args));
+            let mut connection = gateway.accept();
+            if args[1] == "submit" {
+                let params = json!({"task": {"agent_name": "main", "instructions": "x"}});
+                let taken = json!({"job_id": "abc", "status": "queued"});
+                serve(&mut connection, "job.submit", &params, &taken);
+            }
+            get(&mut connection, &job("running"));
+            story(&mut connection, &call);
+            connection.expect("job.get");
+            connection.cut();
+            // It is not ready yet.
+            gateway.refuse(503, "limit.sockets", "Too many connections.", 1013);
+            let mut connection = gateway.accept();
+            get(&mut connection, &job("running"));
+            get(&mut connection, &reported("succeeded", "completed", "Three words."));
+            story(&mut connection, &call);
+            run.join().unwrap()
+        })
+        .ok();
+        assert_eq!(run.stdout, "Three words.\n");
+        for part in ["Reconnecting…", "connected again", "laptop__Bash  ok", "running"] {
+            assert_eq!(run.stderr.matches(part).count(), 1, "{part}: {}", run.stderr);
+        }
+    }
+}
+
+#[test]
+fn jb13_a_watch_that_cannot_reconnect_says_that_the_job_goes_on() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let run = std::thread::scope(|scope| {
+        let run = scope.spawn(|| home.gsv(["job", "watch", "abc"]));
+        let mut connection = gateway.accept();
+        connection.expect("job.get");
+        connection.cut();
+        gateway.refuse(401, "auth.required", "The token was revoked.", 1008);
+        run.join().unwrap()
+    })
+    .failed(3);
+    for part in [
+        "The token was revoked.",
+        "The job is stored in the gateway and goes on there.",
+        "`gsv job watch abc`",
+    ] {
+        assert!(run.stderr.contains(part), "{part} is not in {}", run.stderr);
+    }
+}
+
+#[test]
+fn jb11_a_job_that_waits_for_the_resume_says_so() {
+    let says = "GSV is stopped since 1970-01-01 00:00:00 UTC, so the job does not begin. Go on with `gsv resume`.";
+    for wait in [false, true] {
+        let gateway = FakeGateway::new().serving(&["gateway.status"]);
+        let home = gateway.home();
+        let mut args = vec!["job", "submit", "main", "x"];
+        args.extend(wait.then_some("--wait"));
+        let stopped = |connection: &mut Connection| {
+            let answer = json!({"version": "1", "stopped": {"since": 1, "by": "cli"}});
+            serve(connection, "gateway.status", &json!({}), &answer);
+        };
+        let run = fed(
+            &home,
+            &gateway,
+            &args,
+            "",
+            vec![Box::new(|connection| {
+                let params = json!({"task": {"agent_name": "main", "instructions": "x"}});
+                serve(
+                    connection,
+                    "job.submit",
+                    &params,
+                    &json!({"job_id": "abc", "status": "queued"}),
+                );
+                if wait {
+                    get(connection, &job("queued"));
+                    stopped(connection);
+                    get(connection, &job("queued"));
+                    get(connection, &reported("succeeded", "completed", "Done."));
+                    story(connection, &json!([]));
+                } else {
+                    stopped(connection);
+                }
+            })],
+        )
+        .ok();
+        assert_eq!(run.stderr.matches(says).count(), 1, "{}", run.stderr);
+    }
+}
+
+#[test]
+fn jb2_a_key_that_was_used_before_is_told() {
+    for (status, says) in [
+        ("queued", "The job is queued."),
+        ("running", "The job is running."),
+        ("succeeded", "The job has ended already: succeeded."),
+    ] {
+        let run = asked(
+            &["job", "submit", "main", "x", "--key", "k"],
+            "job.submit",
+            &json!({"task": {"agent_name": "main", "instructions": "x"}, "key": "k"}),
+            &json!({"job_id": "abc", "status": status}),
+        )
+        .ok();
+        assert!(run.stderr.contains(says), "{}", run.stderr);
+        // A new job is queued, and an earlier one may be.
+        let told = run
+            .stderr
+            .contains("This key was used before, so no new job was submitted.");
+        assert_eq!(told, status != "queued", "{}", run.stderr);
+    }
+}
+
+#[test]
+fn dg8_show_has_the_tree_of_what_was_handed_on() {
+    let mut done = reported("succeeded", "completed", "Three words.");
+    let task = |name: &str, depth: u64, more: Value| {
+        let mut task = json!({"agent_name": name, "task_id": name, "session_key": format!("agent:{name}:task:t"), "depth": depth, "cost_usd": 0});
+        task.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        task
+    };
+    done["report"]["delegations"] = json!([
+        task("triage", 1, json!({"status": "completed", "cost_usd": 0.125})),
+        task("reader", 2, json!({"status": "budget_exceeded"})),
+        task("writer", 1, json!({})),
+    ]);
+    let run = asked(&["job", "show", "abc"], "job.get", &json!({"job_id": "abc"}), &done).ok();
+    let tree = "Handed on:\n  triage  completed, $0.1250  `gsv why --session agent:triage:task:t`\n    reader  out of its budget, no known cost  `gsv why --session agent:reader:task:t`\n  writer  not ended, no known cost  `gsv why --session agent:writer:task:t`\n\nThree words.\n";
+    assert!(run.stdout.contains(tree), "{}", run.stdout);
+    assert!(run.stdout.contains("`gsv why abc`"), "{}", run.stdout);
+    let queued = asked(
+        &["job", "show", "abc"],
+        "job.get",
+        &json!({"job_id": "abc"}),
+        &job("queued"),
+    )
+    .ok();
+    assert!(!queued.stdout.contains("gsv why"), "{}", queued.stdout);
+    assert!(!queued.stdout.contains("Handed on"), "{}", queued.stdout);
+}
+
+#[test]
+fn jb13_the_help_names_the_values_of_status_as_the_list_shows_them() {
+    let home = Home::new();
+    for (noun, value, shown) in [
+        ("job", "awaiting_approval", "waiting for your word"),
+        ("job", "budget_exceeded", "out of its budget"),
+        ("events", "waiting_approval", "waiting for your word"),
+        ("events", "dead", "dead letter"),
+    ] {
+        let run = home.gsv([noun, "list", "--help"]).ok();
+        let words = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(&format!("{value} as \"{shown}\"")), "{words}");
+    }
 }

@@ -202,8 +202,8 @@ pub enum Command {
     Skills(SkillsCommand),
     /// Show what one run did, what it cost, and why each of its calls was made or not
     Why {
-        /// Run, or one of its calls; the last run without it
-        #[arg(value_name = "RUN|CALL")]
+        /// Run, one of its calls, or job; the last run without it
+        #[arg(value_name = "RUN|CALL|JOB")]
         what: Option<String>,
         /// Conversation
         #[arg(short, long, value_name = "KEY")]

@@ -31,7 +31,7 @@ pub enum EventsCommand {
 
 #[derive(Debug, Args)]
 pub struct EventsList {
-    /// Only events that stand so
+    /// Only events with this status. The list shows waiting_approval as "waiting for your word", and dead as "dead letter"
     #[arg(long, value_parser = one_of(EventStatus::ALL, EventStatus::as_str))]
     pub status: Option<EventStatus>,
     /// Only events of this topic

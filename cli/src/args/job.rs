@@ -11,7 +11,7 @@ pub enum JobCommand {
     Submit(JobSubmit),
     /// List the jobs, the newest first
     List {
-        /// Only jobs with this status
+        /// Only jobs with this status. The list shows awaiting_approval as "waiting for your word", and budget_exceeded as "out of its budget"
         #[arg(long, value_parser = one_of(JobStatus::ALL, JobStatus::as_str))]
         status: Option<JobStatus>,
         /// Only jobs of this agent, by its name or its id

@@ -116,7 +116,7 @@ pub fn standing(job: &CronJob) -> String {
 
 pub fn table(jobs: &[CronJob], now: u64) -> Table<5> {
     Table::new(
-        ["id", "next", "last", "when", "name"],
+        ["ID", "NEXT", "LAST", "WHEN", "NAME"],
         jobs.iter().map(|job| {
             let state = &job.state;
             let next = match state.next_run_at_ms {
@@ -145,7 +145,7 @@ fn waits_for(machines: &[NodeId]) -> String {
 
 pub fn runs(runs: &[CronRun], now: u64) -> Table<5> {
     Table::new(
-        ["job", "time", "became", "took", "what"],
+        ["JOB", "TIME", "BECAME", "TOOK", "WHAT"],
         runs.iter().map(|run| {
             let became = match (run.status, run.count) {
                 (CronOutcome::Missed, Some(count)) => format!("missed ({count} times)"),
@@ -187,7 +187,7 @@ mod tests {
         .unwrap();
         assert_eq!(
             runs(&rows, 7_200_000).lines(None).join("\n"),
-            "job     time     became             took   what\nreport  1 h ago  error              1.5 s  The key is wrong.\nreport  2 h ago  missed (29 times)"
+            "JOB     TIME     BECAME             TOOK   WHAT\nreport  1 h ago  error              1.5 s  The key is wrong.\nreport  2 h ago  missed (29 times)"
         );
     }
 
@@ -270,7 +270,7 @@ mod tests {
         .unwrap();
         assert_eq!(
             table(&jobs, 0).lines(None).join("\n"),
-            "id  next    last         when                          name\na   in 1 h  ok just now  every 2 h 30 min              A\nb   paused  never        0 9 * * * (Europe/Amsterdam)  B"
+            "ID  NEXT    LAST         WHEN                          NAME\na   in 1 h  ok just now  every 2 h 30 min              A\nb   paused  never        0 9 * * * (Europe/Amsterdam)  B"
         );
         assert_eq!(standing(&jobs[1]), "paused: It failed 5 times in a row.");
     }

@@ -87,7 +87,7 @@ fn topic(name: &str) -> String {
 
 fn table(events: &[EventSummary], now: u64) -> Table<6> {
     Table::new(
-        ["id", "status", "topic", "agent", "emitted", "reason"],
+        ["ID", "STATUS", "TOPIC", "AGENT", "EMITTED", "REASON"],
         events.iter().map(|event| {
             [
                 one_line(&event.id, 32),

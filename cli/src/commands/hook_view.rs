@@ -16,7 +16,7 @@ fn does(target: &HookTarget) -> String {
 
 pub fn table(hooks: &[Hook], now: u64) -> Table<6> {
     Table::new(
-        ["name", "form", "accepted", "refused", "last", "does"],
+        ["NAME", "FORM", "ACCEPTED", "REFUSED", "LAST", "DOES"],
         hooks.iter().map(|hook| {
             let last = hook.last_at_ms.map_or_else(|| "never".to_owned(), |at| ago(at, now));
             let does = match &hook.problem {
@@ -59,7 +59,7 @@ pub fn details(hook: &Hook, url: &str, now: u64) -> Vec<(&'static str, Option<St
 
 pub fn deliveries(deliveries: &[HookDelivery], now: u64) -> Table<4> {
     Table::new(
-        ["time", "id", "became", "what"],
+        ["TIME", "ID", "BECAME", "WHAT"],
         deliveries.iter().map(|one| {
             let what = one.error.as_deref().or(one.summary.as_deref()).unwrap_or_default();
             [
@@ -93,7 +93,7 @@ mod tests {
         .unwrap();
         assert_eq!(
             table(&hooks, 3_600_000).lines(None).join("\n"),
-            "name  form    accepted  refused  last     does\ngh    github  1,200     2        1 h ago  Look at {{body}}\npay   stripe  0         0        never    ! Its job is paused."
+            "NAME  FORM    ACCEPTED  REFUSED  LAST     DOES\ngh    github  1,200     2        1 h ago  Look at {{body}}\npay   stripe  0         0        never    ! Its job is paused."
         );
         let fields = details(&hooks[1], "https://x/hooks/pay", 0);
         assert!(fields.contains(&("does", Some("runs the job report".to_owned()))));

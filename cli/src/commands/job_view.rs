@@ -1,6 +1,8 @@
 //! Jobs as `gsv job` shows them.
 
-use gsv_protocol::types::{AgentJob, AgentReport, JobStatus, JobSummary, StoryCall};
+use gsv_protocol::types::{
+    AgentJob, AgentReport, JobStatus, JobSummary, ReportDelegation, ReportStatus, RunId, StoryCall,
+};
 
 use super::why::ended_badly;
 use crate::clean::one_line;
@@ -19,6 +21,16 @@ pub fn standing(status: JobStatus) -> &'static str {
     }
 }
 
+/// Whether a text may be the id of a job, as the gateway has it.
+pub fn is_id(text: &str) -> bool {
+    (1..=64).contains(&text.len()) && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+}
+
+/// The run of a job (rule JB4).
+pub fn run_of(job: &AgentJob) -> RunId {
+    RunId::from(format!("task-{}", job.job_id))
+}
+
 /// How long it ran, or has run.
 fn took(started_at: Option<u64>, ended_at: Option<u64>, now: u64) -> String {
     started_at.map_or_else(String::new, |started| {
@@ -28,7 +40,7 @@ fn took(started_at: Option<u64>, ended_at: Option<u64>, now: u64) -> String {
 
 pub fn table(jobs: &[JobSummary], now: u64) -> Table<7> {
     Table::new(
-        ["id", "status", "agent", "submitted", "took", "cost", "task"],
+        ["ID", "STATUS", "AGENT", "SUBMITTED", "TOOK", "COST", "TASK"],
         jobs.iter().map(|job| {
             [
                 one_line(&job.job_id, 64),
@@ -72,6 +84,12 @@ pub fn details(job: &AgentJob, now: u64) -> Vec<(&'static str, Option<String>)> 
             job.session_key.as_ref().map(|key| one_line(key.as_ref(), 400)),
         ),
         (
+            "steps",
+            job.session_key
+                .as_ref()
+                .map(|_| format!("`gsv why {}`", one_line(&job.job_id, 64))),
+        ),
+        (
             if job.ended_at.is_some() {
                 "error"
             } else {
@@ -80,6 +98,38 @@ pub fn details(job: &AgentJob, now: u64) -> Vec<(&'static str, Option<String>)> 
             job.error.as_ref().map(|error| one_line(&error.message, 1_000)),
         ),
     ]
+}
+
+/// Deeper tasks are shown as deep as this.
+const MAX_INDENT: u64 = 16;
+
+/// The tasks that the job's run has handed to other agents, as a tree: each below the one that has handed it on.
+pub fn handed_on(job: &AgentJob) -> Vec<String> {
+    let delegations = job.report.as_ref().and_then(|report| report.delegations.as_deref());
+    delegations.unwrap_or_default().iter().map(handed).collect()
+}
+
+fn handed(task: &ReportDelegation) -> String {
+    let status = match task.status {
+        None => "not ended",
+        Some(ReportStatus::Completed) => "completed",
+        Some(ReportStatus::Failed) => "failed",
+        Some(ReportStatus::BudgetExceeded) => "out of its budget",
+        Some(ReportStatus::AwaitingApproval) => "waiting for your word",
+        Some(ReportStatus::Cancelled) => "cancelled",
+    };
+    // 0 also when the model has no known price.
+    let cost = if task.cost_usd > 0.0 {
+        dollars(task.cost_usd)
+    } else {
+        "no known cost".to_owned()
+    };
+    let indent = "  ".repeat(usize::try_from(task.depth.min(MAX_INDENT)).unwrap_or_default());
+    format!(
+        "{indent}{}  {status}, {cost}  `gsv why --session {}`",
+        one_line(&task.agent_name, 64),
+        one_line(task.session_key.as_ref(), 400)
+    )
 }
 
 /// A call that has ended.

@@ -4,10 +4,11 @@
 use std::io::Write;
 use std::path::Path;
 
+use gsv_protocol::errors;
 use gsv_protocol::methods::{MemoryAdd, MemoryForget, MemoryList, MemorySearch};
 use gsv_protocol::types::{
-    AgentId, Memory, MemoryAddParams, MemoryEmbedding, MemoryForgetParams, MemoryListParams, MemorySearchParams,
-    VectorIndexBehind, WaitingEmbeddings,
+    AgentId, Memory, MemoryAddParams, MemoryEmbedding, MemoryForgetParams, MemoryForgetResult, MemoryListParams,
+    MemorySearchParams, VectorIndexBehind, WaitingEmbeddings,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -37,7 +38,7 @@ pub async fn list(context: &Context, args: args::MemoryList) -> Outcome {
     let out = context.out;
     let show = context.show::<MemoryList>(params, |page| {
         for memory in &page.memories {
-            print(out, memory);
+            print(out, memory, None);
         }
         match page.memories.last() {
             None => out.aside(&format!("The agent has no long-term memories. {OTHERS}")),
@@ -71,7 +72,7 @@ pub async fn search(context: &Context, args: args::MemorySearch) -> Outcome {
     let out = context.out;
     let show = context.show::<MemorySearch>(params, |found| {
         for hit in &found.memories {
-            print(out, &hit.memory);
+            print(out, &hit.memory, Some(hit.score));
         }
         if found.memories.is_empty() {
             out.aside(&format!("Nothing was found. {OTHERS}"));
@@ -121,26 +122,61 @@ pub async fn forget(context: &Context, args: args::MemoryForget) -> Outcome {
         let question = format!("Remove {} for good?", memories(asked));
         ask::confirm(context.out, &question, "forget", "Nothing was removed.")?;
     }
-    let agent = flag(args.of.agent.as_ref());
-    let params = MemoryForgetParams {
-        ids,
-        agent_id: args.of.agent,
-    };
-    context
-        .change::<MemoryForget>(params, |gone| forgotten_text(gone.forgotten, asked, &agent))
-        .await
+    let client = context.connect().await?;
+    let mut result = MemoryForgetResult { ok: true, forgotten: 0 };
+    let mut unknown = Vec::new();
+    // The answer is a number, so each id has a request of its own: the unknown ones can be named.
+    for id in ids {
+        let params = MemoryForgetParams {
+            ids: vec![id.clone()],
+            agent_id: args.of.agent.clone(),
+        };
+        match client.call::<MemoryForget>(params).await {
+            Ok(gone) if gone.forgotten == 0 => unknown.push(id),
+            Ok(gone) => result.forgotten += gone.forgotten,
+            Err(failure) => return Err(partly(failure, result.forgotten)),
+        }
+    }
+    client.close().await;
+    if unknown.is_empty() {
+        context
+            .out
+            .done(&result, &format!("Removed {} for good", memories(result.forgotten)));
+        return Ok(());
+    }
+    if context.out.json {
+        context.out.json_document(&result);
+    }
+    Err(not_there(&unknown, result.forgotten, &flag(args.of.agent.as_ref())))
 }
-fn forgotten_text(forgotten: u64, asked: u64, agent: &str) -> String {
-    let others = match asked.saturating_sub(forgotten) {
-        0 => return format!("Removed {} for good", memories(forgotten)),
-        1 => "1 id is unknown or already removed".to_owned(),
-        many => format!("{} ids are unknown or already removed", grouped(many)),
-    };
+
+/// What was removed before a failure.
+fn partly(failure: Failure, forgotten: u64) -> Failure {
+    if forgotten == 0 {
+        return failure;
+    }
+    Failure {
+        message: format!("{} Removed before that: {}.", failure.message, memories(forgotten)),
+        ..failure
+    }
+}
+
+fn not_there(unknown: &[String], forgotten: u64, agent: &str) -> Failure {
+    let ids: Vec<String> = unknown.iter().map(|id| visible(id)).collect();
+    let ids = ids.join(", ");
     let removed = match forgotten {
         0 => "Nothing was removed".to_owned(),
         some => format!("Removed {} for good", memories(some)),
     };
-    format!("{removed}. {others}. `gsv memory list{agent}` shows the memories")
+    let why = match unknown.len() {
+        1 => format!("no memory of the agent has the id {ids}: it was removed before, or never existed"),
+        _ => format!("no memories of the agent have the ids {ids}: they were removed before, or never existed"),
+    };
+    let next = format!("List the agent's memories: `gsv memory list --all{agent}`.");
+    Failure {
+        next,
+        ..Failure::from_reason(errors::MEMORY_NOT_FOUND.reason, &format!("{removed}; {why}."), false)
+    }
 }
 
 pub async fn export(context: &Context, args: args::MemoryExport) -> Outcome {
@@ -249,8 +285,8 @@ fn flag(agent: Option<&AgentId>) -> String {
     agent.map_or_else(String::new, |agent| format!(" --agent {agent}"))
 }
 
-fn print(out: Output, memory: &Memory) {
-    for (index, line) in shown(memory).iter().enumerate() {
+fn print(out: Output, memory: &Memory, score: Option<f64>) {
+    for (index, line) in shown(memory, score).iter().enumerate() {
         let line = if index == 0 {
             out.paint(Style::Cyan, line)
         } else {
@@ -260,8 +296,10 @@ fn print(out: Output, memory: &Memory) {
     }
 }
 
-fn shown(memory: &Memory) -> Vec<String> {
+/// `score`: of a search, from 0 to 1. An agent's `memory_config.min_score` is compared with it.
+fn shown(memory: &Memory, score: Option<f64>) -> Vec<String> {
     let mut head = vec![visible(&memory.id), date(memory.at)];
+    head.extend(score.map(|score| format!("score {score:.2}")));
     if memory.label == "peer" || memory.label == "world" {
         head.push(format!(
             "{}, from {}",
@@ -288,19 +326,6 @@ mod tests {
     use gsv_protocol::types::MemoryAuthor;
 
     #[test]
-    fn lm10_ids_that_name_no_memory_are_told() {
-        assert_eq!(forgotten_text(2, 2, ""), "Removed 2 memories for good");
-        assert_eq!(
-            forgotten_text(1, 3, ""),
-            "Removed 1 memory for good. 2 ids are unknown or already removed. `gsv memory list` shows the memories"
-        );
-        assert_eq!(
-            forgotten_text(0, 1, " --agent x"),
-            "Nothing was removed. 1 id is unknown or already removed. `gsv memory list --agent x` shows the memories"
-        );
-    }
-
-    #[test]
     fn lm10_a_memory_is_shown_with_its_label_and_without_control_characters() {
         let memory = Memory {
             id: "01ARZ3NDEKTSV4RRFFQ69G5FAV".to_owned(),
@@ -316,7 +341,7 @@ mod tests {
             superseded_by: Some("01ARZ3NDEKTSV4RRFFQ69G5FAW".to_owned()),
             at: 0,
         };
-        let lines = shown(&memory).join("\n");
+        let lines = shown(&memory, None).join("\n");
         assert!(lines.starts_with("01ARZ3NDEKTSV4RRFFQ69G5FAV  1970-01-01"), "{lines}");
         assert!(
             lines.contains(
@@ -325,6 +350,11 @@ mod tests {
             "{lines}"
         );
         assert!(lines.ends_with("\n    now") && !lines.contains('\u{1b}'), "{lines}");
+        let head = shown(&memory, Some(0.8349)).remove(0);
+        assert!(
+            head.starts_with("01ARZ3NDEKTSV4RRFFQ69G5FAV  1970-01-01  score 0.83  world"),
+            "{head}"
+        );
     }
 
     #[test]

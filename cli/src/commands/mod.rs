@@ -46,6 +46,7 @@ mod hook_view;
 pub mod invite;
 pub mod job;
 mod job_view;
+mod job_watch;
 pub mod join;
 mod last_sessions;
 mod local;

@@ -156,3 +156,11 @@ pub fn stopped_words(state: &StopState) -> String {
         time(state.since)
     )
 }
+
+/// For a job that is queued.
+pub fn jobs_wait(state: &StopState) -> String {
+    format!(
+        "GSV is stopped since {}, so the job does not begin. Go on with `gsv resume`.",
+        time(state.since)
+    )
+}

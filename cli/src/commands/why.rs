@@ -1,22 +1,28 @@
 //! `gsv why`: the story of one run: what caused it, what the model said it would do, and what was decided about each call.
 
-use gsv_protocol::methods::RunWhy;
+use gsv_protocol::errors;
+use gsv_protocol::methods::{JobGet, RunWhy};
 use gsv_protocol::types::{
-    CallId, RunId, RunWhyParams, RunWhyResult, SessionKey, StoryCall, StoryDecision, StoryEnd, StoryFailed, StorySent,
-    StoryStep, Usage,
+    CallId, JobGetParams, RunId, RunWhyParams, RunWhyResult, SessionKey, StoryCall, StoryDecision, StoryEnd,
+    StoryFailed, StorySent, StoryStep, Usage,
 };
 
 use super::actors::Actors;
 use super::context::Context;
+use super::job_view::{is_id, run_of, standing};
 use super::machine_view::awaited;
 use super::prompt::layer;
 use crate::clean::visible;
-use crate::exit::Outcome;
+use crate::client::Client;
+use crate::exit::{Failure, Outcome};
 use crate::units::{dollars, grouped, now_ms, time};
+
+const IDS: &str = "Name a job (`gsv why JOB`), a call (`gsv why CALL`), or a run with its conversation (`gsv why RUN --session KEY`). The last run of a conversation: `gsv why --session KEY`.";
 
 /// A call's id has parts: `x7ab/r12/3/0`.
 pub async fn run(context: &Context, what: Option<String>, session: Option<SessionKey>) -> Outcome {
     let out = context.out;
+    let may_be_job = session.is_none();
     let (run_id, call_id) = match what {
         Some(call) if call.contains('/') => (None, Some(CallId::from(call))),
         run => (run.map(RunId::from), None),
@@ -31,8 +37,28 @@ pub async fn run(context: &Context, what: Option<String>, session: Option<Sessio
         run_id,
         call_id,
     };
+    let named = params.run_id.clone();
+    let is_named = named.is_some() || params.call_id.is_some();
     let client = context.connect().await?;
-    let story = client.call::<RunWhy>(params).await?;
+    let mut found = client.call::<RunWhy>(params).await;
+    // The conversation of a job is known to its job alone, so its id stands for its run.
+    if let (Err(failure), Some(id)) = (&found, named.filter(|id| may_be_job && is_id(id.as_ref())))
+        && [errors::RUN_NOT_FOUND, errors::SESSION_NOT_FOUND]
+            .iter()
+            .any(|row| failure.is(row))
+        && let Some(story) = of_job(&client, id.as_ref()).await?
+    {
+        found = Ok(story);
+    }
+    let story = found.map_err(|failure| {
+        let is_unknown = failure.is(&errors::RUN_NOT_FOUND) || may_be_job && failure.is(&errors::SESSION_NOT_FOUND);
+        let next = if is_named && is_unknown {
+            IDS.to_owned()
+        } else {
+            failure.next
+        };
+        Failure { next, ..failure }
+    })?;
     let answered = story.steps.iter().flat_map(|step| &step.calls);
     let answered = answered.filter_map(|call| call.by.as_deref());
     let actors = Actors::find(context, &client, answered.chain(story.origin.as_deref())).await;
@@ -43,6 +69,27 @@ pub async fn run(context: &Context, what: Option<String>, session: Option<Sessio
         }
     });
     Ok(())
+}
+
+/// The story of a job's run. None: there is no such job.
+async fn of_job(client: &Client, id: &str) -> Outcome<Option<RunWhyResult>> {
+    let params = JobGetParams { job_id: id.to_owned() };
+    let job = match client.call::<JobGet>(params).await {
+        Err(failure) if failure.is(&errors::JOB_NOT_FOUND) => return Ok(None),
+        job => job?,
+    };
+    let Some(session_key) = &job.session_key else {
+        return Err(Failure::failed(
+            format!("The job {id} is {} and has no run yet.", standing(job.status)),
+            format!("Watch it: `gsv job watch {id}`."),
+        ));
+    };
+    let params = RunWhyParams {
+        session_key: Some(session_key.clone()),
+        run_id: Some(run_of(&job)),
+        call_id: None,
+    };
+    client.call::<RunWhy>(params).await.map(Some)
 }
 
 fn lines(story: &RunWhyResult, actors: &Actors) -> Vec<String> {
