@@ -4,7 +4,7 @@ use gsv_protocol::types::{
     AgentJob, AgentReport, JobStatus, JobSummary, ReportDelegation, ReportStatus, RunId, StoryCall,
 };
 
-use super::why::ended_badly;
+use super::call_end::ended_badly;
 use crate::clean::one_line;
 use crate::table::Table;
 use crate::units::{ago, dollars, duration};

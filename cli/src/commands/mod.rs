@@ -11,6 +11,7 @@ pub mod audit;
 pub mod backup;
 mod backup_input;
 pub mod backup_schedule;
+mod call_end;
 pub mod channel;
 mod channel_account;
 mod channel_enable;

@@ -8,6 +8,7 @@ use gsv_protocol::types::{
 };
 
 use super::actors::Actors;
+use super::call_end::ended_badly;
 use super::context::Context;
 use super::job_view::{is_id, run_of, standing};
 use super::machine_view::awaited;
@@ -205,15 +206,6 @@ fn heading(step: &StoryStep) -> String {
         seconds(took),
         used(&step.usage)
     )
-}
-
-/// How the command of a call ended when it did not succeed: its call is `ok`, because it ran.
-pub fn ended_badly(call: &StoryCall) -> String {
-    match (call.exit_code, call.signal.as_deref()) {
-        (_, Some(signal)) => format!(", ended by {}", visible(signal)),
-        (Some(code), None) if code != 0 => format!(", exit code {code}"),
-        _ => String::new(),
-    }
 }
 
 /// The decision and its reason, then the outcome of the call.
