@@ -62,9 +62,9 @@ export class Tasks {
   }
 
   /** The task that the same key has made, also when its agent is gone or everything is stopped; else a new one. */
-  async #taken(id: string, { task }: TaskRequest): Promise<Result<Taken>> {
+  async #taken(id: string, { task, key }: TaskRequest): Promise<Result<Taken>> {
     const { runs, stopped } = this.#ports;
-    const known = this.#known(id, await runs.bodySha256(task));
+    const known = key === undefined ? undefined : this.#known(id, await runs.bodySha256(task));
     if (known !== undefined) return known;
     if (stopped() !== undefined) return fail("gateway.stopped");
     const checked = await runs.check(task);
