@@ -1,14 +1,11 @@
 /** Jobs through the Worker: their objects, the gateway and the sessions are real; only the model and the clock are made up. */
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { expect, vi } from "vitest";
+import { expect } from "vitest";
 import type { AgentJob, JobListResult, JobTaken, ProblemDetails } from "../../../../protocol/gen/types.ts";
-import { parts } from "../../../src/app/compose.ts";
 import { QueueStore } from "../../../src/features/jobs/queue-store.ts";
 import { ADMIN, eventually, fetchWorker, gateway } from "../../support/gateway.ts";
-import { HOUR } from "../schedule/support.ts";
 
-export const DAY = 24 * HOUR;
 export const TASK = { agent_name: "main", instructions: "Count the words." };
 export const object = (id: string) => env.JOB.getByName(id);
 export const jobAlarm = (id: string): Promise<boolean> => runDurableObjectAlarm(object(id));
@@ -48,20 +45,3 @@ export async function stands(id: string, status: AgentJob["status"]): Promise<Ag
 export const push = (id: string): void => void jobAlarm(id).catch(() => undefined);
 export const inQueue = <T>(work: (store: QueueStore) => T): Promise<T> =>
   runInDurableObject(gateway(), (_gateway, state) => work(new QueueStore(state.storage)));
-/** Calls of the gateway to jobs by this name fail. Returns how to end it. */
-export function without(name: "accept" | "wake"): () => void {
-  const real = parts.job;
-  const spy = vi.spyOn(parts, "job").mockImplementation((...given) => {
-    const job = real(...given);
-    return new Proxy(job, {
-      get: (target, member) => (member === name ? () => Promise.reject(new Error("cut")) : Reflect.get(target, member, target)),
-    });
-  });
-  return () => spy.mockRestore();
-}
-/** Submits a job whose request is cut before its object has it. */
-export async function submitCut(key?: string): Promise<void> {
-  const restore = without("accept");
-  expect((await send("POST", "/jobs", { body: TASK, ...(key === undefined ? {} : { key }) })).status).toBe(500);
-  restore();
-}
