@@ -86,6 +86,13 @@ fn watched(flags: &[&str], end: Value) -> Run {
     })
 }
 
+/// The job `x` of the agent main is queued.
+fn take(connection: &mut Connection) {
+    let params = json!({"task": {"agent_name": "main", "instructions": "x"}});
+    let taken = json!({"job_id": "abc", "status": "queued"});
+    serve(connection, "job.submit", &params, &taken);
+}
+
 #[test]
 fn jb13_submit_sends_the_task_with_its_data_and_prints_the_id() {
     let gateway = FakeGateway::new();
@@ -375,13 +382,7 @@ fn jb13_on_a_terminal_each_question_is_shown_once_and_the_watch_goes_on() {
 #[test]
 fn jb13_wait_watches_the_job_that_was_submitted() {
     let run = played(&["job", "submit", "main", "x", "--wait"], |connection| {
-        let params = json!({"task": {"agent_name": "main", "instructions": "x"}});
-        serve(
-            connection,
-            "job.submit",
-            &params,
-            &json!({"job_id": "abc", "status": "queued"}),
-        );
+        take(connection);
         get(connection, &reported("succeeded", "completed", "Done."));
         story(connection, &json!([]));
     });
@@ -465,13 +466,7 @@ fn jb11_a_job_that_waits_for_the_resume_says_so() {
             &args,
             "",
             vec![Box::new(|connection| {
-                let params = json!({"task": {"agent_name": "main", "instructions": "x"}});
-                serve(
-                    connection,
-                    "job.submit",
-                    &params,
-                    &json!({"job_id": "abc", "status": "queued"}),
-                );
+                take(connection);
                 if wait {
                     get(connection, &job("queued"));
                     stopped(connection);
