@@ -232,6 +232,7 @@ describe("bundles", () => {
         "search.mjs",
         "telemetry.mjs",
         "transfers.mjs",
+        "word-places.wasm",
         ...PACKS.map(({ name }) => `${name}.mjs`),
       ].sort();
       // What parts share is in modules that are named by their content.

@@ -61,9 +61,9 @@ export class SearchIndex extends DurableObject<Env> implements SearchPort {
   }
   async #load(): Promise<SearchService> {
     const { ctx, env } = this;
-    const { IndexStore, SearchService } = await import("../features/search/search.lazy.ts");
+    const { indexStore, SearchService } = await import("../features/search/search.lazy.ts");
     const log = askingLog("search", env, ctx);
-    const store = new IndexStore(ctx.storage);
+    const store = indexStore(ctx.storage);
     const gateway = gatewayPort(env);
     return new SearchService({
       store,

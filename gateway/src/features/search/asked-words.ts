@@ -26,6 +26,30 @@ export class TextSet {
     return ((this.#bits[id >>> 3] ?? 0) & (1 << (id & 7))) !== 0;
   }
 }
+/** A phrase begins with each of these numbers. */
+export class FirstNumbers {
+  readonly #numbers: number[] = [];
+  /** The numbers, each in the slot of its last bits or behind it. 0: empty. */
+  readonly #slots = new Int32Array(SLOTS);
+
+  /** Each once. */
+  get numbers(): readonly number[] {
+    return this.#numbers;
+  }
+  /** Its slot. The number is not 0. */
+  add(number: number): number {
+    const slot = slotOf(this.#slots, number);
+    if (this.#slots[slot] === 0) this.#numbers.push(number);
+    this.#slots[slot] = number;
+    return slot;
+  }
+  has(number: number): boolean {
+    return number !== 0 && this.#slots[number & MASK] !== 0 && this.#slots[slotOf(this.#slots, number)] !== 0;
+  }
+  slotOf(number: number): number {
+    return slotOf(this.#slots, number);
+  }
+}
 interface Phrase {
   readonly index: number;
   /** What follows its first number. */
@@ -35,66 +59,53 @@ interface Phrase {
 export class AskedWords {
   /** How many there are. Words with one stem are one word. */
   readonly size: number;
-  /** First numbers of phrases, in the slot of their last bits or behind it. 0: empty. */
-  readonly #firsts = new Int32Array(SLOTS);
-  /** In the same slots: all phrases that begin with the number. */
+  readonly firsts = new FirstNumbers();
+  /** By the slot of their first number. */
   readonly #phrases: Phrase[][] = [];
   readonly #beginnings: readonly { readonly index: number; readonly texts: TextSet }[];
-  /** The numbers of the words, by their indexes. Undefined: not all of them are single words. */
-  readonly numbers: readonly number[] | undefined;
 
   constructor(words: readonly AskedWord[]) {
     const beginnings: { index: number; texts: TextSet }[] = [];
-    const numbers: number[] = [];
     let size = 0;
     for (const word of words) {
       if (word.kind === "beginning") beginnings.push({ index: size++, texts: word.texts });
-      else if (this.#addPhrase(word.numbers, size)) {
-        size++;
-        if (word.numbers.length === 1) numbers.push(...word.numbers);
-      }
+      else if (this.#addPhrase(word.numbers, size)) size++;
     }
     this.size = size;
-    this.numbers = numbers.length === size ? numbers : undefined;
     this.#beginnings = beginnings;
   }
   /** False: it is known, or has no number. */
   #addPhrase([first = 0, ...rest]: readonly number[], index: number): boolean {
     if (first === 0) return false;
-    const slot = slotOf(this.#firsts, first);
-    this.#firsts[slot] = first;
+    const slot = this.firsts.add(first);
     this.#phrases[slot] ??= [];
     const known = this.#phrases[slot];
     if (known.some((one) => one.rest.length === rest.length && one.rest.every((number, at) => number === rest[at]))) return false;
     known.push({ index, rest });
     return true;
   }
-  /** Adds the words of the text `words[from..to]` to `counts`. False: it has none. */
-  countInto(counts: Uint8Array, id: number, words: Int32Array, from: number, to: number): boolean {
-    const firsts = this.#firsts;
+  /** Adds the phrases that begin at this place of a text to its counts, which begin at `first`. The text ends before `to`. False: there is none. */
+  countAt(counts: Uint8Array, first: number, words: Int32Array, at: number, to: number): boolean {
     let isFound = false;
-    for (let at = nextOf(firsts, words, from, to); at < to; at = nextOf(firsts, words, at + 1, to)) {
-      for (const { index, rest } of this.#phrases[slotOf(firsts, words[at] as number)] as Phrase[]) {
-        if (rest.length > 0 && !follows(rest, words, at + 1, to)) continue;
-        if ((counts[index] as number) < MOST_COUNTED) counts[index] = (counts[index] as number) + 1;
-        isFound = true;
-      }
+    for (const { index, rest } of this.#phrases[this.firsts.slotOf(words[at] as number)] as Phrase[]) {
+      if (rest.length > 0 && !follows(rest, words, at + 1, to)) continue;
+      const count = counts[first + index] as number;
+      if (count < MOST_COUNTED) counts[first + index] = count + 1;
+      isFound = true;
     }
-    for (const { index, texts } of this.#beginnings)
-      if (texts.has(id)) {
-        counts[index] = 1;
-        isFound = true;
-      }
     return isFound;
   }
-}
-/** Where a phrase may begin, from `at` on; `to`: nowhere. The hot loop: it is a function of its own, so that the engine keeps it in registers. */
-function nextOf(firsts: Int32Array, words: Int32Array, at: number, to: number): number {
-  for (let next = at; next < to; next++) {
-    const word = words[next] as number;
-    if (word !== 0 && firsts[word & MASK] !== 0 && firsts[slotOf(firsts, word)] !== 0) return next;
+  /** Adds the beginnings that this text has to its counts, which begin at `first`. */
+  countBeginnings(counts: Uint8Array, first: number, id: number): void {
+    for (const { index, texts } of this.#beginnings) if (texts.has(id)) counts[first + index] = 1;
   }
-  return to;
+  /** The first of these ids, from `at` on and before `end`, of a text with a beginning; `end`: there is none. */
+  nextWithBeginning(ids: Float64Array, at: number, end: number): number {
+    if (this.#beginnings.length === 0) return end;
+    let next = at;
+    while (next < end && !this.#beginnings.some(({ texts }) => texts.has(ids[next] as number))) next++;
+    return next;
+  }
 }
 const follows = (rest: readonly number[], words: Int32Array, at: number, to: number): boolean =>
   at + rest.length <= to && rest.every((word, step) => words[at + step] === word);

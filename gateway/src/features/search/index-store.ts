@@ -31,12 +31,13 @@ export class IndexStore {
   readonly #words: WordStore;
   #isPrepared = false;
 
-  constructor(storage: Database) {
+  /** `wordPlaces`: word-places.wasm. Undefined: words are looked for in JavaScript. */
+  constructor(storage: Database, wordPlaces?: WebAssembly.Module) {
     this.#storage = storage;
     this.sources = new SourceStore(storage);
     this.#vectors = new VectorStore(storage);
     this.#rowVectors = new RowVectorStore(storage);
-    this.#words = new WordStore(storage);
+    this.#words = new WordStore(storage, wordPlaces);
     this.#texts = new TextStore(storage, this.#vectors, this.#words);
   }
 

@@ -1,5 +1,6 @@
 /** Texts with words of a question, and how much each word says about each of them (bm25, with FTS5's numbers). PURE. */
 import { AFTER, BEFORE, type Candidate, placeKey, type Place, type ValuesAt } from "./ranking.ts";
+import { grown, TextColumns } from "./text-columns.ts";
 
 const K1 = 1.2;
 const B = 0.75;
@@ -14,12 +15,7 @@ export type Scored = Candidate & { readonly score: number };
 export class WordMatches {
   /** How many words are asked for. */
   readonly words: number;
-  #size = 0;
-  readonly #ids: number[] = [];
-  readonly #sources: number[] = [];
-  readonly #ords: number[] = [];
-  readonly #ats: number[] = [];
-  readonly #lengths: number[] = [];
+  readonly #texts = new TextColumns();
   /** How often each word is in each match. */
   #counts: Uint8Array;
   #allTexts = 0;
@@ -35,93 +31,130 @@ export class WordMatches {
     this.#allTexts += texts;
     this.#allWords += words;
   }
-  /** A text with one of the words. `length`: of the text, in words; `counts`, from `first` on: how often each word is in it. */
-  add({ id, source, ord, at }: Candidate, length: number, counts: Uint8Array, first = 0): void {
-    this.#ids.push(id);
-    this.#sources.push(source);
-    this.#ords.push(ord);
-    this.#ats.push(at);
-    this.#lengths.push(length);
-    const from = this.#size++ * this.words;
-    if (from + this.words > this.#counts.length) {
-      const more = new Uint8Array(this.#counts.length * 2);
-      more.set(this.#counts);
-      this.#counts = more;
-    }
-    for (let word = 0; word < this.words; word++) this.#counts[from + word] = counts[first + word] as number;
+  /** Where to write how often each word is in the next text, from `first` on; zeros until then. Valid until a text is added. */
+  next(): { readonly counts: Uint8Array; readonly first: number } {
+    const first = this.#texts.size * this.words;
+    if (first + this.words > this.#counts.length) this.#counts = grown(this.#counts, this.#counts.length * 2);
+    return { counts: this.#counts, first };
+  }
+  /** The text in this row has one of the words: the counts of the next text are its. */
+  add(texts: TextColumns, row: number): void {
+    this.#texts.copy(texts, row);
   }
 
   /** Matches by their own words, the best first. */
   *best(): IterableIterator<Scored> {
+    const texts = this.#texts;
     const scores = this.#owns();
-    const steps = new Int32Array(this.#size);
-    let most = 0;
-    for (let match = 0; match < this.#size; match++) {
-      const step = Math.trunc((scores[match] as number) * STEPS);
-      steps[match] = step;
-      if (step > most) most = step;
-    }
-    // Counting puts the steps into order. A step is sorted when its first text is taken.
-    const begins = new Uint32Array(most + 2);
-    for (let match = 0; match < this.#size; match++)
-      begins[(steps[match] as number) + 1] = (begins[(steps[match] as number) + 1] as number) + 1;
-    for (let step = 0; step <= most; step++) begins[step + 1] = (begins[step + 1] as number) + (begins[step] as number);
-    const next = begins.slice();
-    const inOrder = new Uint32Array(this.#size);
-    for (let match = 0; match < this.#size; match++) {
-      const at = next[steps[match] as number] as number;
-      inOrder[at] = match;
-      next[steps[match] as number] = at + 1;
-    }
-    const [ats, ids] = [this.#ats, this.#ids];
-    const later = (left: number, right: number): number =>
+    const { ats, ids } = texts;
+    const order = (left: number, right: number): number =>
       (ats[right] as number) - (ats[left] as number) || (ids[right] as number) - (ids[left] as number);
-    for (let step = most; step >= 0; step--)
-      for (const match of inOrder.subarray(begins[step], begins[step + 1]).sort(later))
-        yield {
-          id: ids[match] as number,
-          source: this.#sources[match] as number,
-          ord: this.#ords[match] as number,
-          at: ats[match] as number,
-          score: scores[match] as number,
-        };
+    for (const step of inSteps(scores))
+      for (const match of inOrder(step, order)) yield { ...texts.at(match), score: scores[match] as number };
   }
   /** How much each word says about these texts and the ones around them, by their places. */
-  valuesAround(texts: readonly Place[]): ValuesAt {
-    const wanted = new Set<number>();
-    for (const { source, ord } of texts) for (let step = -BEFORE; step <= AFTER; step++) wanted.add(placeKey(source, ord + step));
+  valuesAround(around: readonly Place[]): ValuesAt {
+    const wanted = new PlaceSet();
+    for (const { source, ord } of around) for (let step = -BEFORE; step <= AFTER; step++) wanted.add(source, ord + step);
+    const { size, sources, ords } = this.#texts;
     const values = new Map<number, Float64Array>();
-    for (let match = 0; match < this.#size; match++) {
-      const number = placeKey(this.#sources[match] as number, this.#ords[match] as number);
-      if (!wanted.has(number)) continue;
-      const ofWords = new Float64Array(this.words);
-      for (let word = 0; word < this.words; word++) ofWords[word] = this.#value(match, word);
-      values.set(number, ofWords);
+    for (let match = 0; match < size; match++) {
+      const [source, ord] = [sources[match] as number, ords[match] as number];
+      if (wanted.has(source, ord)) values.set(placeKey(source, ord), this.#valuesOf(match));
     }
     return (source, ord) => values.get(placeKey(source, ord));
   }
   #owns(): Float64Array {
-    const scores = new Float64Array(this.#size);
-    for (let match = 0; match < this.#size; match++) {
+    const [words, counts, weights, { size, lengths }] = [this.words, this.#counts, this.#weighed(), this.#texts];
+    const scores = new Float64Array(size);
+    for (let match = 0, at = 0; match < size; match++) {
+      const least = this.#least(lengths[match] as number);
       let sum = 0;
-      for (let word = 0; word < this.words; word++) sum += this.#value(match, word);
+      for (let word = 0; word < words; word++, at++) {
+        const count = counts[at] as number;
+        if (count !== 0) sum += value(weights[word] as number, count, least);
+      }
       scores[match] = sum;
     }
     return scores;
   }
-  #value(match: number, word: number): number {
-    const count = this.#counts[match * this.words + word] as number;
-    if (count === 0) return 0;
-    this.#weights ??= this.#weighed();
-    const length = ((this.#lengths[match] as number) * this.#allTexts) / this.#allWords;
-    return ((this.#weights[word] as number) * count * (K1 + 1)) / (count + K1 * (1 - B + B * length));
+  #valuesOf(match: number): Float64Array {
+    const least = this.#least(this.#texts.lengths[match] as number);
+    const from = match * this.words;
+    return this.#weighed().map((weight, word) => value(weight, this.#counts[from + word] as number, least));
   }
-  /** What a word weighs: the fewer texts have it, the more. */
+  /** The longer a text is, the less one of its words says. */
+  #least(length: number): number {
+    return K1 * (1 - B + (B * length * this.#allTexts) / this.#allWords);
+  }
+  /** What each word weighs: the fewer texts have it, the more. */
   #weighed(): Float64Array {
-    return Float64Array.from({ length: this.words }, (_, word) => {
-      let having = 0;
-      for (let at = word; at < this.#size * this.words; at += this.words) if (this.#counts[at] !== 0) having++;
-      return Math.max(LEAST_WEIGHT, Math.log((this.#allTexts - having + 0.5) / (having + 0.5)));
-    });
+    if (this.#weights !== undefined) return this.#weights;
+    const having = new Uint32Array(this.words);
+    const counts = this.#counts;
+    for (let at = 0, end = this.#texts.size * this.words; at < end; )
+      for (let word = 0; word < this.words; word++, at++) if (counts[at] !== 0) having[word] = (having[word] as number) + 1;
+    this.#weights = Float64Array.from(having, (texts) => Math.max(LEAST_WEIGHT, Math.log((this.#allTexts - texts + 0.5) / (texts + 0.5))));
+    return this.#weights;
+  }
+}
+const value = (weight: number, count: number, least: number): number => (weight * count * (K1 + 1)) / (count + least);
+
+/** Places of texts. Most others are refused by one look at a bit. */
+class PlaceSet {
+  readonly #keys = new Set<number>();
+  readonly #bits = new Uint8Array(PLACE_BITS);
+
+  add(source: number, ord: number): void {
+    this.#keys.add(placeKey(source, ord));
+    this.#bits[bitOf(source, ord)] = 1;
+  }
+  has(source: number, ord: number): boolean {
+    return this.#bits[bitOf(source, ord)] === 1 && this.#keys.has(placeKey(source, ord));
+  }
+}
+/** A power of two, and many times as many as the places around a page of hits. */
+const PLACE_BITS = 65_536;
+const bitOf = (source: number, ord: number): number => (Math.imul(source, 40_503) + ord) & (PLACE_BITS - 1);
+
+/** The indexes of the scores by their steps, the highest first: counting puts them into order. */
+function* inSteps(scores: Float64Array): IterableIterator<Uint32Array> {
+  const steps = new Uint32Array(scores.length);
+  let most = 0;
+  for (let index = 0; index < steps.length; index++) {
+    const step = Math.trunc((scores[index] as number) * STEPS);
+    steps[index] = step;
+    if (step > most) most = step;
+  }
+  const begins = new Uint32Array(most + 2);
+  for (let index = 0; index < steps.length; index++)
+    begins[(steps[index] as number) + 1] = (begins[(steps[index] as number) + 1] as number) + 1;
+  for (let step = 0; step <= most; step++) begins[step + 1] = (begins[step + 1] as number) + (begins[step] as number);
+  const [sorted, next] = [new Uint32Array(steps.length), begins.slice()];
+  for (let index = 0; index < steps.length; index++) {
+    const at = next[steps[index] as number] as number;
+    sorted[at] = index;
+    next[steps[index] as number] = at + 1;
+  }
+  for (let step = most; step >= 0; step--) yield sorted.subarray(begins[step], begins[step + 1]);
+}
+/** The items in this order. The first few of many take little more than one look at each. */
+function* inOrder(items: Uint32Array, order: (left: number, right: number) => number): IterableIterator<number> {
+  const sink = (from: number, end: number): void => {
+    const sunk = items[from] as number;
+    let at = from;
+    for (let child = 2 * at + 1; child < end; child = 2 * at + 1) {
+      if (child + 1 < end && order(items[child + 1] as number, items[child] as number) < 0) child++;
+      if (order(sunk, items[child] as number) <= 0) break;
+      items[at] = items[child] as number;
+      at = child;
+    }
+    items[at] = sunk;
+  };
+  for (let at = (items.length >>> 1) - 1; at >= 0; at--) sink(at, items.length);
+  for (let end = items.length; end > 0; ) {
+    yield items[0] as number;
+    items[0] = items[--end] as number;
+    sink(0, end);
   }
 }

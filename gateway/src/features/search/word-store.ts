@@ -10,9 +10,8 @@ import { WordMatches } from "./word-matches.ts";
 import { type WordedText, WordTable } from "./word-table.ts";
 
 /**
- * Words in memory, for more than 100,000 messages. Of the 128 MB that the platform gives, they take 32 MB and 40 bytes for each text, and for a
- * moment two thirds of that more when they grow; the vectors of so many texts take 40 MB. The words of a larger index are read for each search.
- * Noted rows (`word-rows.ts`) take up to 5 MB more, and none where there are many words.
+ * Words in memory, for more than 100,000 messages. Of the 128 MB that the platform gives, they take 32 MB and 40 bytes for each text; the
+ * vectors of so many texts take 40 MB. The words of a larger index are read for each search.
  */
 const MOST_WORDS = 8_000_000;
 const NUMBER_BYTES = 4;
@@ -26,12 +25,15 @@ type Row = { doc: number; source: number; ord: number; at: number; numbers: Arra
 
 export class WordStore {
   readonly #storage: Database;
+  readonly #module: WebAssembly.Module | undefined;
   readonly #mostWords: number;
   #table: WordTable | undefined;
   #isTooLarge = false;
 
-  constructor(storage: Database, mostWords = MOST_WORDS) {
+  /** `module`: word-places.wasm. Undefined: words are looked for in JavaScript. */
+  constructor(storage: Database, module?: WebAssembly.Module, mostWords = MOST_WORDS) {
     this.#storage = storage;
+    this.#module = module;
     this.#mostWords = mostWords;
   }
 
@@ -74,7 +76,7 @@ export class WordStore {
     if (table !== undefined) table.find(asked, matches);
     else
       for (const rows of this.#rows()) {
-        const some = new WordTable({ mostIndexed: 0 });
+        const some = new WordTable();
         for (const row of rows) some.put(row);
         some.find(asked, matches);
       }
@@ -106,7 +108,7 @@ export class WordStore {
     const { bytes } = this.#storage.sql.exec<{ bytes: number }>("SELECT coalesce(sum(length(numbers)), 0) AS bytes FROM words").one();
     this.#isTooLarge = bytes > this.#mostWords * NUMBER_BYTES;
     if (this.#isTooLarge) return undefined;
-    const table = new WordTable({ mostWords: this.#mostWords });
+    const table = new WordTable(this.#mostWords, this.#module);
     for (const rows of this.#rows()) for (const row of rows) table.put(row);
     this.#table = table;
     return table;

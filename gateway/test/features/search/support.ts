@@ -4,7 +4,8 @@ import { runInDurableObject } from "cloudflare:test";
 import type { Message } from "../../../src/ports/messages.ts";
 import type { SearchableSession, SearchFound, SearchRequest, SearchRows } from "../../../src/ports/search.ts";
 import type { CatchUpPorts } from "../../../src/features/search/pass.ts";
-import { IndexStore } from "../../../src/features/search/index-store.ts";
+import type { IndexStore } from "../../../src/features/search/index-store.ts";
+import { indexStore } from "../../../src/features/search/search.lazy.ts";
 import { parseQuery } from "../../../src/features/search/query.ts";
 import { SearchService } from "../../../src/features/search/service.ts";
 import { withoutMarks } from "../../../src/features/search/text.ts";
@@ -67,7 +68,7 @@ export class Index {
   /** In the object itself; a new instance has a new service. */
   inside<T>(work: (service: SearchService, store: IndexStore, sql: SqlStorage) => Promise<T> | T): Promise<T> {
     return runInDurableObject(this.stub, async (instance, ctx) => {
-      const store = new IndexStore(ctx.storage);
+      const store = indexStore(ctx.storage);
       const service = this.#services.get(instance) ?? new SearchService({ ...this.#ports(store), ...this.#platform() });
       this.#services.set(instance, service);
       return work(service, store, ctx.storage.sql);
