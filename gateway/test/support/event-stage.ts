@@ -181,6 +181,18 @@ export class EventStage {
     const given = { agentId: "mail", topic: "parcel", payload: { to: "Anna" }, sessionKey: "agent:mail:main", runId: "r1", callId: "c1" };
     return this.keeper.emit({ ...given, taint, now: this.now, ...more });
   }
+  /** Makes copies of the first event until so many are open. */
+  async fill(open: number): Promise<void> {
+    await this.#db
+      .prepare(
+        `INSERT INTO event_log(id, tenant_id, agent_id, task_id, session_key, topic, version, payload, taint, taint_source, emitted_at, status, hops)
+          WITH RECURSIVE copies(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copies WHERE n < ?1 - 1)
+          SELECT id || '-' || n, tenant_id, agent_id, task_id, session_key, topic, version, payload, taint, taint_source, emitted_at, status, hops
+          FROM copies, (SELECT * FROM event_log LIMIT 1)`,
+      )
+      .bind(open)
+      .run();
+  }
   review = (callId = "c1"): Promise<string> =>
     this.emit({ topic: "human_review", payload: { question: "Refund 49 SEK?", reason: "Above my limit." }, callId });
   async starts(id: string): Promise<readonly string[]> {

@@ -92,6 +92,19 @@ describe("emit_event", () => {
     assert.match((await refused({ payload: { to: "x".repeat(65_536) } }))[1] ?? "", /more than 65,536 bytes/);
     assert.deepEqual([stage.sent, stage.unsent.size], [[], 0]);
   });
+  test("[EV2] an event beyond the 10,000 that may be open is refused and leaves nothing, until one of them has ended", async () => {
+    const stage = new EventStage();
+    const id = await stage.emit();
+    await stage.fill(9_999);
+    await stage.emit({ callId: "the last" });
+    const refused = await stage.tryEmit({ callId: "one more" });
+    assert.ok(!refused.ok);
+    assert.deepEqual([refused.error.reason, refused.error.message], ["limit.events", "10,000 events wait, which is the limit."]);
+    assert.deepEqual([stage.sent.length, stage.unsent.size], [2, 0]);
+    assert.equal(await stage.emit(), id, "a call that is made again finds its event");
+    assert.deepEqual(await stage.deliver(stage.sent[0] ?? ""), ACK);
+    await stage.emit({ callId: "one more" });
+  });
   test("[EV3] what a kill or a queue that does not answer leaves unsent is sent later", async () => {
     const stage = new EventStage();
     stage.sending = () => Promise.reject(new Error("down"));

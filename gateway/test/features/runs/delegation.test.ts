@@ -1,10 +1,11 @@
 /** Agents that hand tasks to others, with real gateway and sessions. Only the model and the clock are made up. */
-import { abortAllDurableObjects } from "cloudflare:test";
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { AgentReport } from "../../../../protocol/gen/types.ts";
+import { DelegationStore } from "../../../src/features/runs/delegation-store.ts";
 import type { ModelOutcome, ModelRequest } from "../../../src/ports/model.ts";
 import { says } from "../../session/support.ts";
-import { ADMIN, client, eventually, fetchWorker, node } from "../../support/gateway.ts";
+import { ADMIN, client, eventually, fetchWorker, gateway, node } from "../../support/gateway.ts";
 import { alarm, jobStage, pass } from "../schedule/support.ts";
 
 const stage = jobStage();
@@ -112,6 +113,35 @@ describe("[DG2] [DG3] what may not be handed on", () => {
     expect(report.status).toBe("completed");
     expect(report.summary).toContain("This delegation would have depth 3; the limit is 2");
     expect(calledAs("deep")).toHaveLength(0);
+  });
+  test("[DG3] is limited by the smallest depth in the chain, also when an agent below may go deeper", async () => {
+    await define("letter");
+    await define("refund", "sub_agents: [letter]\nautonomy: { max_delegation_depth: 5 }");
+    await define("sorter", "sub_agents: [refund]\nautonomy: { max_delegation_depth: 1 }");
+    act({
+      sorter: then(uses(hands("refund", "Decide.")), ([told]) => told ?? ""),
+      refund: then(uses(hands("letter", "Write.")), ([told]) => told ?? ""),
+    });
+    const report = await run("sorter");
+    expect(report.summary).toContain("This delegation would have depth 2; the limit is 1");
+    expect(calledAs("letter")).toHaveLength(0);
+  });
+  test("[DG8] is limited to 64 open tasks in the whole gateway, and goes on when one of them has ended", async () => {
+    const open = Array.from({ length: 64 }, (_, at) => ({
+      ...{ id: `open-${at}`, agentId: "refund", name: "refund", parentKey: "agent:sorter:other", parentRun: "r" },
+      ...{ callId: `c${at}`, sessionKey: `agent:refund:task:open-${at}` },
+    }));
+    const store = <T>(work: (store: DelegationStore) => T) =>
+      runInDurableObject(gateway(), (_gateway, state) => work(new DelegationStore(state.storage)));
+    await store((delegations) => {
+      for (const task of open) delegations.add(task);
+    });
+    act({ sorter: then(uses(hands("refund", "Decide.")), ([told]) => told ?? "") });
+    expect((await run("sorter", "full")).summary).toContain("64 delegated tasks are open, which is the limit.");
+    expect(calledAs("refund")).toHaveLength(0);
+    await store((delegations) => delegations.close("open-0"));
+    expect((await run("sorter", "free")).summary).toContain("done");
+    expect(calledAs("refund")).toHaveLength(1);
   });
   test("an agent that the definition no longer names is not asked, also when the model still knows its tool", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
