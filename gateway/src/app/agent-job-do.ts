@@ -12,21 +12,14 @@ import type { JobPort, NewJob } from "../ports/jobs.ts";
 import type { MovablePort, ObjectCursor, ObjectRecord } from "../ports/moving.ts";
 import { askingLog } from "./asking-log.ts";
 import { Movable, ownTables } from "./movable.ts";
+import { once } from "../../../protocol/runtime/once.ts";
 
 /** After an alarm whose driver could not be loaded. */
 const RETRY_MS = 5_000;
 
 export class AgentJob extends DurableObject<Env> implements JobPort, MovablePort {
-  #loaded: Promise<JobObject> | undefined;
+  readonly #job = once(() => import("../features/jobs/jobs.lazy.ts").then(({ JobObject }) => this.#driver(JobObject)));
 
-  #job(): Promise<JobObject> {
-    this.#loaded ??= import("../features/jobs/jobs.lazy.ts").then(({ JobObject }) => this.#driver(JobObject));
-    // A part that could not be loaded is tried again with the next call.
-    this.#loaded.catch(() => {
-      this.#loaded = undefined;
-    });
-    return this.#loaded;
-  }
   #driver(Driver: typeof JobObject): JobObject {
     const { ctx, env } = this;
     const log = askingLog("job", env, ctx);

@@ -5,6 +5,7 @@
 import { afterTimeout } from "../../../protocol/runtime/within.ts";
 import { DurableObject } from "cloudflare:workers";
 import type { Env } from "../platform/env.ts";
+import { once } from "../../../protocol/runtime/once.ts";
 import { systemClock } from "../platform/clock.ts";
 import { gatewayPort, sessionPort } from "../platform/stubs.ts";
 import type { LongTermMemory } from "../ports/long-term-memory.ts";
@@ -32,33 +33,22 @@ const TABLE = "embeddings.bin";
 const TABLE_KEY = `gsv/${TABLE}`;
 /** The table of word vectors, which is loaded with the first question and is in memory only as long as this object. */
 function embedderOf({ MODULES, STORAGE }: Env, failed: (error: unknown) => void): () => Promise<Embedder | undefined> {
-  let loaded: Promise<Embedder | undefined> | undefined;
-  const load = async (): Promise<Embedder | undefined> => {
+  const load = once(async (): Promise<Embedder | undefined> => {
     const response = await MODULES?.fetch(`http://modules/${TABLE}`);
     const file = response?.ok === true ? await response.arrayBuffer() : await (await STORAGE.get(TABLE_KEY))?.arrayBuffer();
     return file === undefined ? undefined : (await import("../features/search/embeddings.lazy.ts")).readTable(file);
-  };
-  return () => {
-    // A failure costs the meaning of this question; its words are still searched.
-    loaded ??= load().catch((error: unknown) => {
-      loaded = undefined;
+  });
+  // A failure costs the meaning of this question; its words are still searched.
+  return () =>
+    load().catch((error: unknown) => {
       failed(error);
       return undefined;
     });
-    return loaded;
-  };
 }
 
 export class SearchIndex extends DurableObject<Env> implements SearchPort {
-  #loaded: Promise<SearchService> | undefined;
+  readonly #service = once(() => this.#load());
 
-  #service(): Promise<SearchService> {
-    this.#loaded ??= this.#load().catch((error: unknown) => {
-      this.#loaded = undefined;
-      throw error;
-    });
-    return this.#loaded;
-  }
   async #load(): Promise<SearchService> {
     const { ctx, env } = this;
     const { indexStore, SearchService } = await import("../features/search/search.lazy.ts");

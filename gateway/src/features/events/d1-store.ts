@@ -7,6 +7,7 @@ import type { EventDecision, EventEnvelope, EventStatus } from "../../../../prot
 import { fail } from "../../kernel/outcome.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import { SOURCE_CHARS, type Taint, TAINT_LABELS } from "../../ports/taint.ts";
+import { once } from "../../../../protocol/runtime/once.ts";
 import { guardedRows, migrateRows, type RowDatabase } from "../../storage/rows.ts";
 import { EVENT_ROWS } from "./migrations.ts";
 
@@ -102,7 +103,7 @@ export class EventLog {
   readonly #failed: (what: string, error: unknown) => void;
   readonly #tenantId: string;
   readonly #scrub: (text: string) => string;
-  #ready: Promise<void> | undefined;
+  readonly #ready = once(() => migrateRows(this.#db, "events", EVENT_ROWS, this.#now()));
 
   constructor(db: RowDatabase, { tenantId, now, scrub, failed }: EventLogOptions) {
     this.#db = db;
@@ -296,12 +297,7 @@ export class EventLog {
   }
   #guarded<T>(what: string, work: () => Promise<Result<T>>): Promise<Result<T>> {
     const ready = async (): Promise<Result<T>> => {
-      this.#ready ??= migrateRows(this.#db, "events", EVENT_ROWS, this.#now());
-      // Tried again with the next call.
-      this.#ready.catch(() => {
-        this.#ready = undefined;
-      });
-      await this.#ready;
+      await this.#ready();
       return work();
     };
     return guardedRows(what, ready, this.#failed);

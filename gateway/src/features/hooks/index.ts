@@ -1,12 +1,11 @@
 /** Hooks: other services wake the agent over HTTP (gateway/spec/hooks.md). */
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import { once } from "../../../../protocol/runtime/once.ts";
 import type { HookPort } from "../../ports/http.ts";
 import { succeed } from "../../ports/result.ts";
 import type { WokenJobsPort } from "../../ports/schedule.ts";
 import type { StopPort } from "../../ports/sessions.ts";
-import type { Door } from "./door.ts";
-import type { Hooks } from "./methods.ts";
 import { HOOK_MIGRATIONS } from "./migrations.ts";
 import { beginWaiting, nextBegin } from "./queue.ts";
 import { HookSecrets } from "./secrets.ts";
@@ -24,18 +23,12 @@ export const hooksFeature: FeatureDefinition<HooksPorts, { readonly hooksRpc: Ho
     const secrets = new HookSecrets(store, ports.secretBox);
     secrets.start();
     const queue = { ...ports, store };
-    let loaded: Promise<{ readonly door: Door; readonly hooks: Hooks }> | undefined;
-    const load = () => {
-      loaded ??= import("./hooks.lazy.ts").then(({ Door, Hooks }) => {
+    const load = once(() =>
+      import("./hooks.lazy.ts").then(({ Door, Hooks }) => {
         const door = new Door({ ...queue, secrets });
         return { door, hooks: new Hooks({ ...queue, secrets, door }) };
-      });
-      // A part that could not be loaded is tried again with the next call.
-      loaded.catch(() => {
-        loaded = undefined;
-      });
-      return loaded;
-    };
+      }),
+    );
     return {
       offers: {
         hooksRpc: {

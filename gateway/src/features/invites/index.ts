@@ -2,8 +2,9 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import { FailureWindow } from "../../kernel/limits.ts";
+import { once } from "../../../../protocol/runtime/once.ts";
 import type { JoinPort } from "../../ports/http.ts";
-import type { InvitePorts, Invites } from "./invites.ts";
+import type { InvitePorts } from "./invites.ts";
 import { INVITE_MIGRATIONS } from "./migrations.ts";
 
 export const invitesFeature: FeatureDefinition<InvitePorts, { readonly joinRpc: JoinPort }> = {
@@ -11,15 +12,7 @@ export const invitesFeature: FeatureDefinition<InvitePorts, { readonly joinRpc: 
   migrations: INVITE_MIGRATIONS,
   create(ports) {
     const failures = new FailureWindow(LIMITS.joinFailuresPerMinute);
-    let loaded: Promise<Invites> | undefined;
-    const load = (): Promise<Invites> => {
-      loaded ??= import("./invites.lazy.ts").then(({ Invites }) => new Invites({ ...ports, failures }));
-      // A part that could not be loaded is tried again with the next call.
-      loaded.catch(() => {
-        loaded = undefined;
-      });
-      return loaded;
-    };
+    const load = once(() => import("./invites.lazy.ts").then(({ Invites }) => new Invites({ ...ports, failures })));
     return {
       offers: { joinRpc: { join: async (request, address) => (await load()).join(request, address) } },
       methods: { "invite.create": async ({ now }, params) => (await load()).create(now, params) },

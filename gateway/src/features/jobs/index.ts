@@ -2,12 +2,13 @@
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import { once } from "../../../../protocol/runtime/once.ts";
 import type { Admitted } from "../../ports/http.ts";
 import type { EventJobsPort, JobHostPort, JobsHttpPort } from "../../ports/jobs.ts";
 import type { Result } from "../../ports/result.ts";
-import type { IntakePorts, JobIntake } from "./intake.ts";
+import type { IntakePorts } from "./intake.ts";
 import { JOB_MIGRATIONS } from "./migrations.ts";
-import { type JobQueue, nextTurn, type QueuePorts } from "./queue.ts";
+import { nextTurn, type QueuePorts } from "./queue.ts";
 import { QueueStore } from "./queue-store.ts";
 
 export type JobsPorts = Omit<QueuePorts & IntakePorts, "queue" | "turns"> & Pick<KernelPorts, "database">;
@@ -25,18 +26,12 @@ export const jobsFeature: FeatureDefinition<JobsPorts, EventJobsPort & { readonl
     migrations: JOB_MIGRATIONS,
     create(ports) {
       const queue = new QueueStore(ports.database);
-      let loaded: Promise<{ readonly intake: JobIntake; readonly turns: JobQueue }> | undefined;
-      const load = () => {
-        loaded ??= import("./jobs.lazy.ts").then(({ JobIntake, JobQueue }) => {
+      const load = once(() =>
+        import("./jobs.lazy.ts").then(({ JobIntake, JobQueue }) => {
           const turns = new JobQueue({ ...ports, queue });
           return { turns, intake: new JobIntake({ ...ports, queue, turns }) };
-        });
-        // A part that could not be loaded is tried again with the next call.
-        loaded.catch(() => {
-          loaded = undefined;
-        });
-        return loaded;
-      };
+        }),
+      );
       return {
         offers: {
           jobsHttp: {

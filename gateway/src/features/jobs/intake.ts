@@ -11,7 +11,7 @@ import type { TaskRunsPort } from "../../ports/tasks.ts";
 import { listJobs } from "./job-index.ts";
 import { type JobQueue, STORE_MS } from "./queue.ts";
 import { TENANT_ID } from "../../ports/tenant.ts";
-import type { Place, QueueStore } from "./queue-store.ts";
+import type { QueueEntry, QueueStore } from "./queue-store.ts";
 
 export interface IntakePorts extends TaskRunsPort, Pick<KernelPorts, "arm" | "ids" | "log" | "now"> {
   readonly admission: Pick<Admission, "grantTask">;
@@ -83,7 +83,7 @@ export class JobIntake {
     );
   }
   /** Its row, and then the object's: the row of a job whose object may not have it is looked at again. */
-  async #take(turn: JobTurn, known: Place | undefined, keySha256: string | undefined, request: RunRequest): Promise<Result<void>> {
+  async #take(turn: JobTurn, known: QueueEntry | undefined, keySha256: string | undefined, request: RunRequest): Promise<Result<void>> {
     const { now, queue, turns, arm, job } = this.#ports;
     const { id, tenantId, agentId, bodySha256, createdAt, event } = turn;
     if (known === undefined) {

@@ -4,9 +4,9 @@ import type { JobTurn } from "../../ports/jobs.ts";
 import type { Line } from "./turns.ts";
 
 /** `storing`: the object may not have it yet. `granted`: it may begin, and has not said that it does. */
-export type PlaceState = "storing" | "queued" | "granted" | "running" | "awaiting_approval" | "ended";
-export interface Place extends JobTurn {
-  readonly state: PlaceState;
+export type EntryState = "storing" | "queued" | "granted" | "running" | "awaiting_approval" | "ended";
+export interface QueueEntry extends JobTurn {
+  readonly state: EntryState;
   /** When the gateway looks whether the object goes on. */
   readonly lookAt?: number;
 }
@@ -19,13 +19,13 @@ type Row = {
   created_at: number;
   look_at: number | null;
 };
-const placeOf = (row: Row): Place => ({
+const entryOf = (row: Row): QueueEntry => ({
   id: row.id,
   tenantId: row.tenant_id,
   agentId: row.agent_id,
   bodySha256: row.body_sha256,
   createdAt: row.created_at,
-  state: row.state as PlaceState,
+  state: row.state as EntryState,
   ...(row.look_at === null ? {} : { lookAt: row.look_at }),
 });
 const WAITING = "('storing', 'queued', 'granted')";
@@ -39,11 +39,11 @@ export class QueueStore {
   constructor(db: Database) {
     this.#db = db;
   }
-  find(id: string): Place | undefined {
+  find(id: string): QueueEntry | undefined {
     const row = one<Row>(this.#db.sql, "SELECT * FROM agent_jobs WHERE id = ?", id);
-    return row && placeOf(row);
+    return row && entryOf(row);
   }
-  add(turn: JobTurn, state: PlaceState, lookAt: number | undefined): void {
+  add(turn: JobTurn, state: EntryState, lookAt: number | undefined): void {
     run(
       this.#db.sql,
       `INSERT INTO agent_jobs(id, tenant_id, agent_id, body_sha256, state, created_at, look_at) VALUES(?, ?, ?, ?, ?, ?, ?)
@@ -72,7 +72,7 @@ export class QueueStore {
       );
     });
   }
-  put(id: string, state: PlaceState, lookAt: number | undefined): void {
+  put(id: string, state: EntryState, lookAt: number | undefined): void {
     run(this.#db.sql, "UPDATE agent_jobs SET state = ?, look_at = ? WHERE id = ?", state, lookAt ?? null, id);
   }
   /** The state stays as it is. */
@@ -86,14 +86,14 @@ export class QueueStore {
     });
   }
   /** The job that a key has made since `since`. */
-  byKey(keySha256: string, since: number): Place | undefined {
+  byKey(keySha256: string, since: number): QueueEntry | undefined {
     const row = one<Row>(
       this.#db.sql,
       "SELECT j.* FROM agent_job_keys k JOIN agent_jobs j ON j.id = k.job_id WHERE k.key_sha256 = ? AND k.created_at > ?",
       keySha256,
       since,
     );
-    return row && placeOf(row);
+    return row && entryOf(row);
   }
   dropKeys(before: number): void {
     run(
@@ -155,12 +155,12 @@ export class QueueStore {
   nextLook(): number | undefined {
     return one<{ at: number | null }>(this.#db.sql, "SELECT min(look_at) AS at FROM agent_jobs WHERE look_at IS NOT NULL")?.at ?? undefined;
   }
-  toLookAt(now: number): readonly Place[] {
+  toLookAt(now: number): readonly QueueEntry[] {
     return all<Row>(
       this.#db.sql,
       "SELECT * FROM agent_jobs WHERE look_at IS NOT NULL AND look_at <= ? ORDER BY look_at LIMIT ?",
       now,
       AT_ONCE,
-    ).map(placeOf);
+    ).map(entryOf);
   }
 }

@@ -7,7 +7,7 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { JobQueueStatus, JobPort, JobTurn } from "../../ports/jobs.ts";
 import type { StopPort } from "../../ports/sessions.ts";
-import type { Place, QueueStore } from "./queue-store.ts";
+import type { QueueEntry, QueueStore } from "./queue-store.ts";
 import { nextJob } from "./turns.ts";
 
 export interface QueuePorts extends StopPort, Pick<KernelPorts, "arm" | "background" | "config" | "log" | "now"> {
@@ -51,9 +51,9 @@ export class JobQueue {
 
   claim(turn: JobTurn): boolean {
     const { queue, stopped, now } = this.#ports;
-    const place = queue.find(turn.id);
-    if (place === undefined) queue.add(turn, "queued", undefined);
-    else if (place.state === "storing" || (place.state === "granted" && stopped() !== undefined)) queue.put(turn.id, "queued", undefined);
+    const entry = queue.find(turn.id);
+    if (entry === undefined) queue.add(turn, "queued", undefined);
+    else if (entry.state === "storing" || (entry.state === "granted" && stopped() !== undefined)) queue.put(turn.id, "queued", undefined);
     this.fill(turn.id);
     const state = queue.find(turn.id)?.state;
     if (state === "granted") queue.put(turn.id, "running", now() + RUN_MS);
@@ -71,8 +71,8 @@ export class JobQueue {
   /** The object goes on. */
   seen(id: string): void {
     const { queue, now } = this.#ports;
-    const place = queue.find(id);
-    if (place?.lookAt !== undefined && place.lookAt - now() < RUN_MS / 2) queue.lookAgain(id, now() + RUN_MS);
+    const entry = queue.find(id);
+    if (entry?.lookAt !== undefined && entry.lookAt - now() < RUN_MS / 2) queue.lookAgain(id, now() + RUN_MS);
   }
 
   /** Lets as many jobs begin as may. `asking`: the job whose object asks just now. */
@@ -90,24 +90,24 @@ export class JobQueue {
   async sweep(): Promise<void> {
     const { queue, now, log } = this.#ports;
     this.fill();
-    for (const place of queue.toLookAt(now())) {
+    for (const entry of queue.toLookAt(now())) {
       try {
-        await this.#look(place);
+        await this.#look(entry);
       } catch (error) {
-        log.error("job_not_woken", { job: place.id, error });
-        queue.lookAgain(place.id, now() + GRANT_MS);
+        log.error("job_not_woken", { job: entry.id, error });
+        queue.lookAgain(entry.id, now() + GRANT_MS);
       }
     }
   }
-  async #look({ id, state }: Place): Promise<void> {
+  async #look({ id, state }: QueueEntry): Promise<void> {
     const { queue, now, job } = this.#ports;
     const lookAt = now() + (state === "granted" ? GRANT_MS : RUN_MS);
     queue.lookAgain(id, lookAt);
     const isThere = await job(id).wake();
     if (isThere) return this.stored(id);
     // Meanwhile a repeated request may have stored the job, or be storing it.
-    const place = queue.find(id);
-    if (place?.state === state && place.lookAt === lookAt) queue.remove(id);
+    const entry = queue.find(id);
+    if (entry?.state === state && entry.lookAt === lookAt) queue.remove(id);
   }
   async #wake(id: string): Promise<void> {
     await this.#ports.job(id).wake();

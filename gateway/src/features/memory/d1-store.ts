@@ -20,6 +20,7 @@ import type { EmbeddingModel, Vector } from "../../ports/embeddings.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { VectorIndexRows } from "../../ports/vector-index.ts";
 import { isForeign, SOURCE_CHARS, TAINT_LABELS } from "../../ports/taint.ts";
+import { once } from "../../../../protocol/runtime/once.ts";
 import { guardedRows, migrateRows, type RowDatabase } from "../../storage/rows.ts";
 import { D1VectorIndexRows, INDEXED, OUTDATED, removalOf } from "./d1-vector-index.ts";
 import { MEMORY_MIGRATIONS } from "./migrations.ts";
@@ -60,7 +61,7 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
   readonly #most: () => number;
   readonly vectorIndex: VectorIndexRows;
   #writes = 0;
-  #ready: Promise<void> | undefined;
+  readonly #ready = once(() => migrateRows(this.#db, "memory", MEMORY_MIGRATIONS, this.#now()));
 
   /**
    * `failed` gets the exceptions of the database; `writer` is a name that no other one has, of the only one that writes; `most`: memories
@@ -327,12 +328,7 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
   }
   #guarded<T>(what: string, work: () => Promise<Result<T>>): Promise<Result<T>> {
     const ready = async (): Promise<Result<T>> => {
-      this.#ready ??= migrateRows(this.#db, "memory", MEMORY_MIGRATIONS, this.#now());
-      // Tried again with the next call.
-      this.#ready.catch(() => {
-        this.#ready = undefined;
-      });
-      await this.#ready;
+      await this.#ready();
       return work();
     };
     return guardedRows(what, ready, this.#failed);

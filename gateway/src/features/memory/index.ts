@@ -1,8 +1,7 @@
 /** Long-term memory: facts that an agent keeps between conversations (gateway/spec/memory.md). */
 import type { EmbeddingsConfig } from "../../../../protocol/gen/types.ts";
-import { actorOf } from "../../kernel/authorise.ts";
-import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
-import { unknownAgent } from "../../kernel/naming.ts";
+import type { FeatureDefinition } from "../../kernel/feature.ts";
+import { once } from "../../../../protocol/runtime/once.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { AgentDefinitionsPort } from "../../ports/agents.ts";
@@ -17,14 +16,9 @@ import type { EmbeddingAi } from "../../ports/embeddings.ts";
 import { type ChosenEmbeddings, chosenEmbeddings, targetOf } from "../../embeddings/choose.ts";
 import { beginsAgain, EMBEDDING_MIGRATIONS, EmbeddingStateStore } from "./embedding-state-store.ts";
 import { VECTOR_INDEX_MIGRATION, VectorIndexStateStore } from "./vector-index-state-store.ts";
-import type { VectorIndexPass } from "./vector-index-pass.ts";
-import type { EmbeddingPass } from "./embedding-pass.ts";
-import type { MemoryKeeper } from "./keeper.ts";
+import { memoryMethods, type MemoryParts } from "./methods.ts";
 import { mostMemories } from "./most-memories.ts";
 import { MEMORY_TOOLS } from "./tools.ts";
-
-/** Ids in one entry of the audit, whose detail has at most 256 characters. */
-const IDS_OF_ENTRY = 9;
 
 export interface LongTermMemoryPorts
   extends MemorySearchPort,
@@ -44,20 +38,12 @@ export interface EmbeddingConnections {
   readonly ai: EmbeddingAi | undefined;
   readonly fetch: (input: string, init: RequestInit) => Promise<Response>;
 }
-interface Loaded {
-  readonly keeper: MemoryKeeper;
-  readonly pass: EmbeddingPass;
-  /** Undefined: no vector index is bound. */
-  readonly indexPass: VectorIndexPass | undefined;
-}
 /** The key of every OpenAI-compatible service is stored under this name. */
 const KEY_OWNER = "openai";
 /** Long ago: the platform refuses an alarm at 0. */
 const AT_ONCE = 1;
 /** More than one step takes. If the gateway is stopped during a step, its alarm runs the next one after this. */
 const STEP_LEASE_MS = 600_000;
-const DEFAULT_LISTED = 50;
-const DEFAULT_FOUND = 20;
 const NO_DATABASE = fail(
   "storage.failed",
   "This deployment has no database for long-term memory.",
@@ -110,38 +96,29 @@ export const longTermMemoryFeature: FeatureDefinition<LongTermMemoryPorts, { rea
       indexLeasedUntil = undefined;
       ports.armFor(indexDue());
     };
-    let loaded: Promise<Loaded> | undefined;
-    const load = async (): Promise<Result<Loaded>> => {
+    const load = once(async (): Promise<Result<MemoryParts>> => {
       if (rowDatabase === undefined) return NO_DATABASE;
-      loaded ??= import("./memory.lazy.ts").then(
-        ({ D1Memory, EmbeddingPass, embeddingService, MemoryKeeper, VectorIndexPass, Vectorize }) => {
-          // The gateway is one object, and the only one that writes; after a restart it has another name.
-          const index = vectorIndex && new Vectorize(vectorIndex, (text) => ports.ids.sha256(text));
-          const model = () => {
-            const choice = chosenEmbeddings(settings());
-            return choice.ok ? choice.chosen?.of : undefined;
-          };
-          const rows = new D1Memory(rowDatabase, now, failed, ports.ids.name(16), () => mostMemories(model(), index));
-          const key = (): string | undefined => config.access([KEY_OWNER]).apiKeys[KEY_OWNER]?.trim() || undefined;
-          const service = (chosen: ChosenEmbeddings) => embeddingService(chosen, { ...embedding, key });
-          const pass = new EmbeddingPass({ ...ports, rows, state, settings, settingsVersion: () => config.version(), service });
-          const indexPass = index && new VectorIndexPass({ ...ports, rows: rows.vectorIndex, index, state: indexState, model });
-          const vectors = {
-            ...(index === undefined ? {} : { index }),
-            announceToIndex,
-            isChosen: () => targetOf(settings()) !== "",
-            announce,
-            question: (agentId: string, text: string, signal: AbortSignal) => pass.question(agentId, text, signal),
-          };
-          return { keeper: new MemoryKeeper({ ...ports, rows, vectors }), pass, indexPass };
-        },
-      );
-      // A part that could not be loaded is tried again with the next call.
-      loaded.catch(() => {
-        loaded = undefined;
-      });
-      return succeed(await loaded);
-    };
+      const { D1Memory, EmbeddingPass, embeddingService, MemoryKeeper, VectorIndexPass, Vectorize } = await import("./memory.lazy.ts");
+      // The gateway is one object, and the only one that writes; after a restart it has another name.
+      const index = vectorIndex && new Vectorize(vectorIndex, (text) => ports.ids.sha256(text));
+      const model = () => {
+        const choice = chosenEmbeddings(settings());
+        return choice.ok ? choice.chosen?.of : undefined;
+      };
+      const rows = new D1Memory(rowDatabase, now, failed, ports.ids.name(16), () => mostMemories(model(), index));
+      const key = (): string | undefined => config.access([KEY_OWNER]).apiKeys[KEY_OWNER]?.trim() || undefined;
+      const service = (chosen: ChosenEmbeddings) => embeddingService(chosen, { ...embedding, key });
+      const pass = new EmbeddingPass({ ...ports, rows, state, settings, settingsVersion: () => config.version(), service });
+      const indexPass = index && new VectorIndexPass({ ...ports, rows: rows.vectorIndex, index, state: indexState, model });
+      const vectors = {
+        ...(index === undefined ? {} : { index }),
+        announceToIndex,
+        isChosen: () => targetOf(settings()) !== "",
+        announce,
+        question: (agentId: string, text: string, signal: AbortSignal) => pass.question(agentId, text, signal),
+      };
+      return succeed({ keeper: new MemoryKeeper({ ...ports, rows, vectors }), pass, indexPass });
+    });
     return {
       offers: {
         memoryRpc: {
@@ -184,77 +161,3 @@ export const longTermMemoryFeature: FeatureDefinition<LongTermMemoryPorts, { rea
     };
   },
 };
-
-function memoryMethods({ config, audit, background }: LongTermMemoryPorts, load: () => Promise<Result<Loaded>>): Handlers {
-  const of = (agentId: string | undefined): string => agentId ?? config.defaultAgentId();
-  const known = (agentId: string): Result<string> => (config.hasAgent(agentId) ? succeed(agentId) : unknownAgent(config, agentId));
-  return {
-    "memory.list": async (_caller, { agentId, before, superseded = false, limit = DEFAULT_LISTED }) => {
-      const memory = await load();
-      if (!memory.ok) return memory;
-      const { keeper } = memory.value;
-      // The memories of a removed agent can still be listed.
-      const page = await keeper.list(of(agentId), { superseded, limit, ...(before === undefined ? {} : { before }) });
-      if (!page.ok) return page;
-      const isKnown = config.hasAgent(of(agentId)) || page.value.memories.length > 0;
-      if (!isKnown) return unknownAgent(config, of(agentId));
-      const embeddings = await memory.value.pass.waiting();
-      const vectorIndex = await memory.value.indexPass?.behind();
-      return succeed({
-        memories: page.value.memories.map((row) => keeper.shown(row)),
-        more: page.value.more,
-        ...(embeddings === undefined ? {} : { embeddings }),
-        ...(vectorIndex === undefined ? {} : { vectorIndex }),
-      });
-    },
-    "memory.search": async (_caller, { query, agentId, limit = DEFAULT_FOUND }) => {
-      const memory = await load();
-      if (!memory.ok) return memory;
-      const { keeper } = memory.value;
-      const found = await keeper.search(of(agentId), query, limit);
-      if (!found.ok) return found;
-      if (found.value.hits.length === 0 && !config.hasAgent(of(agentId))) return unknownAgent(config, of(agentId));
-      const scores = new Map(found.value.hits.flatMap((hit) => (hit.kind === "memory" ? [[hit.id, hit.score]] : [])));
-      const rows = await keeper.rowsOf(of(agentId), [...scores.keys()]);
-      if (!rows.ok) return rows;
-      const memories = [...scores].flatMap(([id, score]) => {
-        const row = rows.value.get(id);
-        return row === undefined ? [] : [{ memory: row, score }];
-      });
-      return succeed({ memories, notes: [...found.value.notes] });
-    },
-    "memory.add": async ({ connection }, { text, agentId, metadata = {}, supersedes, requestId }) => {
-      const agent = known(of(agentId));
-      if (!agent.ok) return agent;
-      const memory = await load();
-      if (!memory.ok) return memory;
-      const { keeper } = memory.value;
-      const added = await keeper.add({
-        agentId: agent.value,
-        text,
-        metadata,
-        requestId,
-        ...(supersedes === undefined ? {} : { supersedes }),
-      });
-      const actor = actorOf(connection.principal);
-      const target = added.ok ? `${agent.value}/${added.value.memory.id}` : agent.value;
-      background("audit", audit.append({ actor, action: "memory.add", target, decision: added.ok ? "allowed" : "failed" }));
-      return added;
-    },
-    "memory.forget": async ({ connection }, { ids, agentId }) => {
-      const memory = await load();
-      if (!memory.ok) return memory;
-      const { keeper } = memory.value;
-      const agent = of(agentId);
-      const forgotten = await keeper.forget(agent, ids);
-      const actor = actorOf(connection.principal);
-      const decision = forgotten.ok ? "allowed" : "failed";
-      // Each id stands in the audit: an entry has room for some of them.
-      for (let from = 0; from < ids.length; from += IDS_OF_ENTRY) {
-        const detail = ids.slice(from, from + IDS_OF_ENTRY).join(" ");
-        background("audit", audit.append({ actor, action: "memory.forget", target: agent, decision, detail }));
-      }
-      return forgotten.ok ? succeed({ ok: true as const, forgotten: forgotten.value }) : forgotten;
-    },
-  };
-}

@@ -5,6 +5,7 @@ import { actorOf } from "../../kernel/authorise.ts";
 import type { Caller, FeatureDefinition } from "../../kernel/feature.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import { once } from "../../../../protocol/runtime/once.ts";
 import type { EventsAgainPort } from "../../ports/events.ts";
 import type { IndexSpace, JobPort } from "../../ports/jobs.ts";
 import type { MovablePort, MovedState, ObjectKind } from "../../ports/moving.ts";
@@ -13,8 +14,7 @@ import type { SessionsPort, SettledPort, StopPort } from "../../ports/sessions.t
 import type { Bucket } from "../../storage/bucket.ts";
 import type { RowDatabase } from "../../storage/rows.ts";
 import { MOVE_MIGRATIONS, MoveStore } from "./move-store.ts";
-import type { MoveSource } from "./source.ts";
-import type { MoveTarget, TargetPorts } from "./target.ts";
+import type { TargetPorts } from "./target.ts";
 
 export interface MovesPorts
   extends EventsAgainPort,
@@ -49,22 +49,16 @@ export const movesFeature: FeatureDefinition<MovesPorts, MovesOffer> = {
   create(ports) {
     const store = new MoveStore(ports.database);
     const { ids, audit, background, after } = ports;
-    let loaded: Promise<{ readonly source: MoveSource; readonly target: MoveTarget }> | undefined;
-    const load = (): NonNullable<typeof loaded> => {
-      loaded ??= Promise.all([ports.movedState(), import("./moves.lazy.ts")]).then(([state, { MoveSource, MoveTarget }]) => {
+    const load = once(() =>
+      Promise.all([ports.movedState(), import("./moves.lazy.ts")]).then(([state, { MoveSource, MoveTarget }]) => {
         const randomId = (): string => toHex(ids.bytes(ID_BYTES));
         const shared = { ...ports, store, state };
         const target = new MoveTarget({ ...shared, restart: () => after(RESTART_MS, ports.restart) });
         wakesAt = () => target.wakesAt();
         isEnding = () => target.isEnding;
         return { source: new MoveSource({ ...shared, importing, randomId }), target };
-      });
-      // A part that could not be loaded is tried again with the next call.
-      loaded.catch(() => {
-        loaded = undefined;
-      });
-      return loaded;
-    };
+      }),
+    );
     // Until the part is loaded, this incarnation has not imported anything.
     let wakesAt = (): number | undefined => 1;
     let isEnding = (): boolean => false;

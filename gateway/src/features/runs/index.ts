@@ -1,24 +1,24 @@
 /** Tasks for agents: of programs over HTTP (gateway/spec/tasks.md), and of other agents (gateway/spec/delegation.md). */
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import { once } from "../../../../protocol/runtime/once.ts";
 import type { DelegationPort, HandedOnPort } from "../../ports/delegation.ts";
 import type { TaskPort } from "../../ports/http.ts";
 import type { TaskEndsPort, TaskRunsPort } from "../../ports/tasks.ts";
 import { DelegationStore } from "./delegation-store.ts";
-import type { DelegationPorts, Delegations } from "./delegations.ts";
+import type { DelegationPorts } from "./delegations.ts";
 import { RUN_MIGRATIONS } from "./migrations.ts";
 import { questionKey, runIdOf } from "./run-id.ts";
-import type { TaskRunPorts, TaskRuns } from "./task-runs.ts";
+import type { TaskRunPorts } from "./task-runs.ts";
 import { RUN_TOOLS } from "./tools.ts";
 import { TaskStore } from "./task-store.ts";
-import type { TaskPorts, Tasks } from "./tasks.ts";
-import { WatchStore } from "./watch-store.ts";
-import type { TaskWatches } from "./watches.ts";
+import type { TaskPorts } from "./tasks.ts";
+import { FIRST_LOOK_MS, WatchStore } from "./watch-store.ts";
 
 export type RunsPorts = Omit<TaskRunPorts & TaskPorts & DelegationPorts, "store" | "stored" | "runs" | "delegations"> &
   Pick<KernelPorts, "database" | "log">;
 /** Tasks that other agents wait for are looked at this often: the run above may have ended. */
-const LOOK_MS = 15_000;
+const ORPHAN_LOOK_MS = 15_000;
 
 export const runsFeature: FeatureDefinition<
   RunsPorts,
@@ -40,24 +40,19 @@ export const runsFeature: FeatureDefinition<
     });
     const stored: TaskRunPorts["stored"] = (task) => {
       if (listener?.takes(task.agentId) !== true) return;
-      watches.add(task, ports.now() + LOOK_MS);
+      watches.add(task, ports.now() + FIRST_LOOK_MS);
       ports.armFor(watches.next());
     };
-    let loaded:
-      | Promise<{ readonly runs: TaskRuns; readonly tasks: Tasks; readonly others: Delegations; readonly ends: TaskWatches }>
-      | undefined;
-    const load = () => {
-      loaded ??= import("./runs.lazy.ts").then(({ Delegations, TaskRuns, Tasks, TaskWatches }) => {
+    /** What is not loaded follows nothing. */
+    let forgetWatch = (_sessionKey: string): void => undefined;
+    const load = once(() =>
+      import("./runs.lazy.ts").then(({ Delegations, TaskRuns, Tasks, TaskWatches }) => {
         const runs = new TaskRuns({ ...ports, store, stored, delegations });
         const ends = new TaskWatches({ ...ports, watches, failed: async (task) => (await listener?.failed(task)) ?? true });
+        forgetWatch = (sessionKey) => ends.forget(sessionKey);
         return { ends, runs, tasks: new Tasks({ ...ports, store, runs }), others: new Delegations({ ...ports, runs, delegations }) };
-      });
-      // A part that could not be loaded is tried again with the next call.
-      loaded.catch(() => {
-        loaded = undefined;
-      });
-      return loaded;
-    };
+      }),
+    );
     return {
       offers: {
         taskEnds: {
@@ -93,7 +88,7 @@ export const runsFeature: FeatureDefinition<
         { name: "task_ends", next: () => watches.next(), run: async () => (await load()).ends.sweep() },
         {
           name: "delegations",
-          next: () => (delegations.countOpen() === 0 ? undefined : Math.max(lookedAt + LOOK_MS, ports.now())),
+          next: () => (delegations.countOpen() === 0 ? undefined : Math.max(lookedAt + ORPHAN_LOOK_MS, ports.now())),
           run: async () => {
             lookedAt = ports.now();
             await (await load()).others.endOrphans();
@@ -104,7 +99,7 @@ export const runsFeature: FeatureDefinition<
         store.sessionGone(key);
         delegations.remove(key);
         watches.forget(key);
-        void loaded?.then(({ ends }) => ends.forget(key)).catch(() => undefined);
+        forgetWatch(key);
       },
     };
   },

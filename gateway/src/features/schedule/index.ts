@@ -5,6 +5,7 @@ import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import { fail } from "../../kernel/outcome.ts";
 import { hopsOfRun } from "../../kernel/routing/hops.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import { once } from "../../../../protocol/runtime/once.ts";
 import { parseModel } from "../../models/choose.ts";
 import { providerProblem } from "../../models/providers.ts";
 import type { ApprovalsPort } from "../../ports/approvals.ts";
@@ -64,9 +65,8 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & W
       return model === undefined ? `\`${text}\` is not a model.` : providerProblem(model.provider, ports.config.effective());
     };
     // Most wakes of the gateway have nothing to do with jobs, so what works on them is loaded when it is needed.
-    let loaded: Promise<Work> | undefined;
-    const load = (): Promise<Work> => {
-      loaded ??= import("./schedule.lazy.ts").then(({ Beats, Jobs, Runner, cronLines, shownRun, whatComes }) => {
+    const load = once<Work>(() =>
+      import("./schedule.lazy.ts").then(({ Beats, Jobs, Runner, cronLines, shownRun, whatComes }) => {
         const runner = new Runner({ ...ports, store, needs, engine: cronLines });
         return {
           jobs: new Jobs({ ...ports, store, engine: cronLines, modelProblem }),
@@ -75,13 +75,8 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & W
           shownRun: (run) => shownRun(run, ports.stopped() !== undefined),
           upcoming: (params) => whatComes({ ...ports, store, rows, engine: cronLines }, params),
         };
-      });
-      // A part that could not be loaded is tried again with the next call.
-      loaded.catch(() => {
-        loaded = undefined;
-      });
-      return loaded;
-    };
+      }),
+    );
     const next = (): number | undefined => {
       rows.sync(ports.now());
       const times = [store.nextDue(ports.now(), ports.stopped() !== undefined), store.nextCheck()].filter((time) => time !== undefined);

@@ -1,13 +1,14 @@
 /** Export of traces to the owner's collector (gateway/spec/telemetry.md). Off until it has an address. */
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import { once } from "../../../../protocol/runtime/once.ts";
 import type { HandedOnPort } from "../../ports/delegation.ts";
 import type { RunStoryPort } from "../../ports/run-story.ts";
 import { succeed } from "../../ports/result.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import type { TelemetryPort } from "../../ports/telemetry.ts";
 import { tracesUrl } from "../../telemetry/endpoint.ts";
-import type { ExportTarget, TelemetryExporter } from "./exporter.ts";
+import type { ExportTarget } from "./exporter.ts";
 import { TELEMETRY_MIGRATIONS } from "./migrations.ts";
 import { TelemetryStore } from "./store.ts";
 
@@ -50,9 +51,8 @@ export const telemetryFeature: FeatureDefinition<TelemetryPorts, { readonly tele
       // Other settings end the pause.
       return pausedUntil > 0 && pausedVersion !== config.version() ? failedAt : Math.max(next, pausedUntil);
     };
-    let loaded: Promise<TelemetryExporter> | undefined;
-    const load = (): Promise<TelemetryExporter> => {
-      loaded ??= import("./telemetry.lazy.ts").then(
+    const load = once(() =>
+      import("./telemetry.lazy.ts").then(
         ({ TelemetryExporter }) =>
           new TelemetryExporter({
             store,
@@ -65,13 +65,8 @@ export const telemetryFeature: FeatureDefinition<TelemetryPorts, { readonly tele
             resource: { "service.name": "gsv", "service.version": ports.collector.version },
             warn: (event, fields) => ports.log.warn(event, fields),
           }),
-      );
-      // A part that could not be loaded is tried again with the next run.
-      loaded.catch(() => {
-        loaded = undefined;
-      });
-      return loaded;
-    };
+      ),
+    );
     const pass = async (): Promise<void> => {
       try {
         await (await load()).run();

@@ -5,6 +5,7 @@
 import type { Connections } from "../../kernel/connections.ts";
 import type { FeatureDefinition, Handler } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import { once } from "../../../../protocol/runtime/once.ts";
 import type { NodesPort } from "../../ports/nodes.ts";
 import type { SessionsPort, StopListenerPort, StopPort } from "../../ports/sessions.ts";
 import type { TransferPort } from "../../ports/transfers.ts";
@@ -42,21 +43,15 @@ export const transfersFeature: FeatureDefinition<TransferPorts, { readonly trans
   create(ports) {
     const open = new OpenTransfers(ports.database);
     let part: Part | undefined;
-    let loading: Promise<Part> | undefined;
-    const load = (): Promise<Part> => {
-      loading ??= import("./transfers.lazy.ts").then(({ AgentTransfers, TransferRunner, TransferStore, transferMethods }) => {
+    const load = once(() =>
+      import("./transfers.lazy.ts").then(({ AgentTransfers, TransferRunner, TransferStore, transferMethods }) => {
         const store = new TransferStore(ports.database);
         const runner = new TransferRunner({ ...ports, store });
         const all = { ...ports, store, runner };
         part = { runner, methods: transferMethods(all), agents: new AgentTransfers(all) };
         return part;
-      });
-      // A part that could not be loaded is tried again with the next call.
-      loading.catch(() => {
-        loading = undefined;
-      });
-      return loading;
-    };
+      }),
+    );
     /** Without a wait when the part is there, so that messages keep their order with the chunks between them. */
     const use = <T>(work: (part: Part) => T): T | Promise<T> => (part === undefined ? load().then(work) : work(part));
     const later = (what: string, work: (part: Part) => void): void => ports.background(what, Promise.resolve(use(work)));
