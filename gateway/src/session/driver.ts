@@ -139,7 +139,7 @@ export class SessionDriver {
       state: () => this.state,
       messages: () => this.history.messages,
       contexts: this.contexts,
-      tokens: (state) => this.#caller.contextTokens(state, this.#history),
+      tokens: (state) => this.#caller.size.contextTokens(state, this.#history),
       parts,
       wall: host.wall,
     });

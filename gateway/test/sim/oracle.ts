@@ -229,12 +229,13 @@ function checkApprovals(world: World, rows: readonly LogRow[]): void {
   for (const callId of started)
     if (asked.has(callId) && !owner.allowed.has(callId)) world.problem(`${callId} ran, and the owner has not allowed it`);
   // The fourth policy allows everything.
-  if (world.policy < 3)
+  if (world.settings.policy < 3)
     for (const row of rows) {
       const blocks = row.kind === "assistant" ? row.message.content.filter((block) => block.type === "toolCall") : [];
       for (const [index, { name, arguments: args }] of blocks.entries()) {
         const callId = (row.kind === "assistant" ? row.calls[index]?.callId : undefined) ?? "";
-        if (world.asksEver(name, args) && started.has(callId) && !asked.has(callId)) world.problem(`${callId} ran without a question`);
+        if (world.settings.asksEver(name, args) && started.has(callId) && !asked.has(callId))
+          world.problem(`${callId} ran without a question`);
       }
     }
   for (const row of rows) {

@@ -364,7 +364,7 @@ function ownerActs(world: World, { actions, seed }: Scenario, busyMs: number): r
 }
 /** The owner changes the policy while questions wait. */
 function planPolicies(world: World, { asks }: Scenario, plan: (work: () => void) => void): void {
-  if (asks !== undefined) for (let count = world.rng.int(0, 3); count > 0; count--) plan(() => world.changePolicy());
+  if (asks !== undefined) for (let count = world.rng.int(0, 3); count > 0; count--) plan(() => world.settings.changePolicy());
 }
 /** The first machine is away again and again. */
 function planAbsences({ nodes, rng, time }: World, scenario: Scenario, plan: (work: () => void) => void): void {

@@ -2,13 +2,12 @@
  * CallModel: one call of the model, whose text is streamed to clients as it arrives. Gathers the call's inputs, limits its time, and
  * reports exactly one event. Never retries: the machine does.
  */
-import type { ModelRef, ToolDefinition } from "../../../../protocol/gen/types.ts";
-import { tokensOfText, tokensOfTool } from "../../models/estimate.ts";
+import type { ModelRef } from "../../../../protocol/gen/types.ts";
 import type { SessionMedia } from "../../ports/media.ts";
 import type { ModelClient, ModelOutcome } from "../../ports/model.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { PromptSource } from "../../ports/prompt.ts";
-import { failure, type GsvError, type Result } from "../../ports/result.ts";
+import type { GsvError } from "../../ports/result.ts";
 import type { MoreOffer, SpendSum } from "../../ports/spend.ts";
 import type { EffectiveConfig, ModelAccess, RunContext } from "../../ports/run-context.ts";
 import type { History } from "../history.ts";
@@ -17,19 +16,19 @@ import type { EventBody } from "../machine/event.ts";
 import type { SentCall, UserRow } from "../machine/log.ts";
 import { modelEffectId } from "../machine/ids.ts";
 import type { CutPlan, State, Thinking } from "../machine/state.ts";
-import { keepBeside, planCut, contextBudget } from "../pressure.ts";
 import type { Delta } from "../publisher.ts";
 import type { Flight } from "../pump.ts";
 import type { Allowed, SpendGate } from "../spend-gate.ts";
 import type { RunContexts } from "../run-context.ts";
 import { budgetOf, modelAt, modelsFor, thinkLevelFor } from "../run-settings.ts";
 import { boundary, decideCalls, type DecidePorts } from "../decided-calls.ts";
-import { type DefinedLayers, layersOf, overridden } from "../defined-layers.ts";
-import { sentCall, systemLayers } from "../sent-call.ts";
+import { sentCall } from "../sent-call.ts";
 import { runTools } from "../tools.ts";
 import { fitView } from "../view.ts";
 import type { After } from "../../../../protocol/runtime/within.ts";
+import { ContextSize, nameOf, type Sized } from "./context-size.ts";
 import { guardedCall } from "./guarded-call.ts";
+import { RunPrompt } from "./run-prompt.ts";
 import { transcribeRecordings } from "./transcribe-recordings.ts";
 
 export interface CallModelPorts {
@@ -58,41 +57,16 @@ export interface CallModelPorts {
   readonly failed: (what: string, error: unknown) => void;
 }
 
-/** The part that is the same for all model calls of one run. */
-interface Turn {
-  readonly ordinal: number;
-  readonly system: string;
-  readonly layers: DefinedLayers;
-  /** Tokens of the system prompt by context layer. */
-  readonly tokens: readonly number[];
-}
-/** The decision about the size of the context before a call. */
-interface Sized {
-  /** Tokens that the messages may take, and whether they take more. */
-  readonly budget: number;
-  readonly tight: boolean;
-  /** Of the whole context, prompt and tools included. */
-  readonly tokens: number;
-  /** There is no headroom for an answer; this is what could be compacted. */
-  readonly plan?: CutPlan;
-  /** Where to cut if the model refuses the size nevertheless. */
-  readonly halved: () => CutPlan | undefined;
-}
-/** A compaction that frees less than this share of the threshold is not worth its model calls. */
-const LEAST_FREED = 1 / 16;
-/** A provider's count below this share of the estimate does not include the whole context. */
-const LEAST_BELIEVED = 1 / 3;
-/** However large prompt and tools are, the conversation gets this much of the window. */
-const LEAST_SHARE = 1 / 8;
-
 export class ModelCaller {
   readonly #ports: CallModelPorts;
-  #turn: Turn | undefined;
+  readonly #prompt: RunPrompt;
   #live: Delta | undefined;
-  #fixed: { readonly system: string; readonly version: string; readonly tokens: number; readonly tools: number } | undefined;
+  readonly size: ContextSize;
 
   constructor(ports: CallModelPorts) {
     this.#ports = ports;
+    this.size = new ContextSize(ports);
+    this.#prompt = new RunPrompt({ ...ports, sha256: ports.decide.sha256 });
   }
   /** The text so far of the call that is under way, for clients that begin to follow. */
   get live(): Delta | undefined {
@@ -152,7 +126,7 @@ export class ModelCaller {
       );
     const { context, access, models, state } = gathered;
     if (lostDefinition(run, context)) return failed(DEFINITION_GONE, false);
-    const system = await this.#system(run, context, state);
+    const system = await this.#prompt.of(run, context, state);
     if (!system.ok)
       return failed(system.error, system.error.reason === "storage.failed" || system.error.reason === "internal", {
         context,
@@ -166,7 +140,7 @@ export class ModelCaller {
     const registry = runTools(state.identity, this.#ports.native, context);
     const tools = registry.definitions;
     const thinkLevel = thinkLevelFor(run, state.settings, config);
-    const fixedTokens = this.#fixedTokens(system.value, context.version, tools);
+    const fixedTokens = this.size.fixedTokens(system.value, context.version, tools);
     const begin = (sized: Sized): Promise<Allowed> =>
       this.#ports.spend.begin({
         model,
@@ -183,13 +157,13 @@ export class ModelCaller {
       failed(error, retryable, { context, models: models.length, offer });
     if (this.#ports.untranscribed().length > 0) {
       // No service is paid for recordings of a message that no model may answer.
-      const first = await begin(this.#sized(run, state, context, model, fixedTokens));
+      const first = await begin(this.size.of(run, state, context, model, fixedTokens));
       if (!first.ok) return notAllowed(first);
       first.call.cancel();
       await this.#transcribe(effect, context, flight.signal);
     }
     if (flight.signal.aborted) return undefined;
-    const sized = this.#sized(run, state, context, model, fixedTokens);
+    const sized = this.size.of(run, state, context, model, fixedTokens);
     const allowed = await begin(sized);
     if (!allowed.ok) return notAllowed(allowed);
     const { call } = allowed;
@@ -215,9 +189,9 @@ export class ModelCaller {
       return undefined;
     }
     const { wall } = this.#ports;
-    const toolTokens = this.#fixed?.tools ?? 0;
+    const { toolTokens } = this.size;
     const { items } = history;
-    const sent = sentCall({ at: wall(), model, system: this.#turn?.tokens ?? NO_LAYERS, toolTokens, items, messages });
+    const sent = sentCall({ at: wall(), model, system: this.#prompt.tokens, toolTokens, items, messages });
     const timeoutMs = this.#timeoutOf(run, context);
     const counted = await this.#guarded(timeoutMs, flight.signal, (signal) =>
       this.#ports.model.call({
@@ -290,51 +264,6 @@ export class ModelCaller {
     };
   }
 
-  /** Product rule P5.3. Uses the window of the called model, and the token count of its last answer where that is plausible. */
-  #sized(run: Thinking, state: State, { config }: RunContext, model: ModelRef, fixed: number): Sized {
-    const history = this.#ports.history();
-    const limits = contextBudget(this.#ports.contextWindow(model, config), config.compaction);
-    const known = knownTokens(state, model, history);
-    const guess = fixed + history.tokens;
-    // Some servers count only tokens that were not cached, or cut off silently: an implausible count is ignored.
-    const tokens = known === undefined ? guess : Math.max(known, guess * LEAST_BELIEVED);
-    // The provider may count more tokens than we estimate; then our estimates are scaled.
-    const scale = Math.max(1, tokens / guess);
-    const keep = Math.floor(keepBeside(limits, fixed * scale) / scale);
-    // The model refused the size, whatever its window is said to be: cut more.
-    const halved = (): CutPlan | undefined => planCut(history.items, Math.floor(Math.min(keep / 2, history.tokens / 4)));
-    const overflowed = (run.overflows ?? 0) > 0;
-    const allow = (allowed: number): number =>
-      Math.max(Math.floor(Math.min(allowed, limits.window) * LEAST_SHARE), Math.floor((allowed - fixed * scale) / scale));
-    if (tokens <= limits.threshold && !overflowed) return { budget: allow(limits.threshold), tight: false, tokens, halved };
-    const enabled = config.compaction?.enabled !== false;
-    const wanted = enabled && !overflowed && run.compactionTried === undefined && this.#ports.wall() >= state.autoResetAfter;
-    const plan = wanted ? planCut(history.items, keep) : undefined;
-    const freed = plan ? (history.items[plan.count - 1]?.upto ?? 0) : 0;
-    // The view is cut only where nothing else helps. The whole texts return as soon as there is headroom.
-    const budget = allow(overflowed ? Math.floor(Math.min(limits.threshold, tokens) / 2) : enabled ? limits.threshold : limits.window);
-    return {
-      budget,
-      tight: true,
-      tokens: Math.min(tokens, limits.window),
-      halved,
-      ...(plan && freed * scale >= limits.threshold * LEAST_FREED ? { plan } : {}),
-    };
-  }
-  /** Tokens of the prompt and the tools; measured again when one of them changes. */
-  #fixedTokens(system: string, version: string, tools: readonly ToolDefinition[]): number {
-    if (this.#fixed?.system !== system || this.#fixed.version !== version) {
-      const ofTools = tools.reduce((sum, tool) => sum + tokensOfTool(tool), 0);
-      this.#fixed = { system, version, tokens: tokensOfText(system) + ofTools, tools: ofTools };
-    }
-    return this.#fixed.tokens;
-  }
-  /** Tokens of the context, as far as they are known without asking the gateway. */
-  contextTokens(state: State, history: History | undefined): number | undefined {
-    if (state.context) return state.context.tokens + (history?.tokensAfter(state.context.seq) ?? 0);
-    return history && this.#fixed ? this.#fixed.tokens + history.tokens : undefined;
-  }
-
   async #gather(
     run: Thinking,
   ): Promise<{ context: RunContext; access: ModelAccess; models: ReturnType<typeof modelsFor>; state: State } | undefined> {
@@ -362,43 +291,6 @@ export class ModelCaller {
       commit({ type: "Transcribed", effectId: effect.id, row: transcribed });
     }
   }
-  /** Once for a run, so that all its calls have the same bytes before the conversation (P9.2). */
-  async #system(run: Thinking, context: RunContext, state: State): Promise<Result<string>> {
-    if (this.#turn?.ordinal === run.ordinal) return this.#unchanged(this.#turn);
-    const assembled = await this.#ports.prompts
-      .assemble({
-        identity: state.identity,
-        config: context.config,
-        agent: context.agent,
-        defined: context.defined,
-        nodes: context.nodes,
-        skillPins: context.skillPins,
-        tools: runTools(state.identity, this.#ports.native, context).definitions,
-        model: modelAt(modelsFor(run, state.settings, context), run.modelIndex),
-        systemPromptOverride: state.settings.systemPrompt,
-        now: this.#ports.wall(),
-      })
-      .catch((error: unknown) => {
-        this.#ports.failed("assembling the prompt", error);
-        return {
-          ok: false as const,
-          error: { reason: "internal" as const, message: "The prompt could not be assembled. The log has the details." },
-        };
-      });
-    if (!assembled.ok) return assembled;
-    const { system, sections } = assembled.value;
-    const layers = layersOf(assembled.value, context.defined);
-    this.#turn = { ordinal: run.ordinal, system, layers, tokens: systemLayers(system, sections) };
-    return this.#unchanged(this.#turn);
-  }
-  /** Before each call (rule AD10). */
-  async #unchanged({ system, layers }: Turn): Promise<Result<string>> {
-    const broken = await overridden(system, layers, this.#ports.decide.sha256);
-    if (broken === undefined) return { ok: true, value: system };
-    this.#turn = undefined;
-    return failure("prompt.overridden", `The prompt was not used: its section \`${broken}\` is not the one of the agent's definition.`);
-  }
-
   /** A call takes no longer than the run may (rules AD8, DG4): when it ends by this time, the run has used it up. */
   #timeoutOf(run: Thinking, context: RunContext): number {
     const mostMs = budgetOf(context, run.origin).ms + (run.extra?.ms ?? 0);
@@ -420,8 +312,6 @@ export class ModelCaller {
     });
   }
 }
-const NO_LAYERS = [0, 0, 0, 0, 0, 0] as const;
-const nameOf = ({ provider, id }: ModelRef): string => `${provider}/${id}`;
 const DEFINITION_GONE: GsvError = {
   reason: "agent.unknown",
   message: "The definition of the agent was taken away while the run was under way, so the run was ended.",
@@ -430,6 +320,3 @@ const DEFINITION_GONE: GsvError = {
 /** Without its definition a run would have every tool and no limits of its own. */
 const lostDefinition = ({ budget }: Thinking, { defined, isGone }: RunContext): boolean =>
   isGone === true || (budget?.hasDefinition === true && defined === undefined);
-
-const knownTokens = ({ context }: State, model: ModelRef, history: History): number | undefined =>
-  context?.model === nameOf(model) ? context.tokens + history.tokensAfter(context.seq) : undefined;
