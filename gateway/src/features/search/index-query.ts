@@ -44,7 +44,7 @@ export class IndexQuery {
 
   find(request: Find): SearchPlace[] {
     const { match, limit, offset, memoryOf } = request;
-    const hits = (all: readonly Scored[]): readonly Scored[] => (memoryOf === undefined ? all : apart(all));
+    const hits = (all: readonly Scored[]): readonly Scored[] => (memoryOf === undefined ? all : apart(all, offset + limit));
     const { order: found, others } = this.#order(request);
     const order = relative(found, 1);
     let shown = hits(order);

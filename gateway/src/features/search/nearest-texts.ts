@@ -23,8 +23,13 @@ export class Nearest {
   offer(id: number, cosine: number, source: number): void {
     if (cosine <= this.#worst) return;
     const { best } = this;
-    const at = best.findIndex((other) => other.cosine < cosine);
-    best.splice(at === -1 ? best.length : at, 0, { id, source, cosine });
+    let [from, to] = [0, best.length];
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      if ((best[middle] as Near).cosine < cosine) to = middle;
+      else from = middle + 1;
+    }
+    best.splice(from, 0, { id, source, cosine });
     if (best.length > this.#limit) best.pop();
     if (best.length === this.#limit) this.#worst = best.at(-1)?.cosine ?? this.#worst;
   }

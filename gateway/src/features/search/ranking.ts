@@ -38,8 +38,8 @@ export function ranked<C extends Candidate>(
 ): readonly (C & { readonly score: number })[] {
   let mostOwn = Number.MIN_VALUE;
   let mostPlace = Number.MIN_VALUE;
-  const valued = candidates.map((candidate) => {
-    const { source, ord } = candidate;
+  const [owns, places] = [new Float64Array(candidates.length), new Float64Array(candidates.length)];
+  for (const [index, { source, ord }] of candidates.entries()) {
     const mine = valuesAt(source, ord);
     const beside: ArrayLike<number>[] = [];
     for (let step = -BEFORE; step <= AFTER; step++) {
@@ -57,38 +57,35 @@ export function ranked<C extends Candidate>(
     }
     mostOwn = Math.max(mostOwn, own);
     mostPlace = Math.max(mostPlace, place);
-    return { candidate, own, place };
-  });
-  const byWords = valued.map(({ candidate, own, place }) => ({
-    ...candidate,
-    score: PLACE_SHARE * (place / mostPlace) + (1 - PLACE_SHARE) * (own / mostOwn),
-  }));
-  return (nearness === undefined ? byWords : withMeaning(byWords, nearness))
-    .map((text) => ({ ...text, score: rounded(text.score) }))
+    owns[index] = own;
+    places[index] = place;
+  }
+  const byWords = places.map((place, index) => PLACE_SHARE * (place / mostPlace) + (1 - PLACE_SHARE) * ((owns[index] as number) / mostOwn));
+  const scores = nearness === undefined ? byWords : withMeaning(candidates, byWords, nearness);
+  return candidates
+    .map((candidate, index) => ({ ...candidate, score: rounded(scores[index] as number) }))
     .sort((left, right) => right.score - left.score || right.at - left.at || right.id - left.id);
 }
 /** Cosines of one model as nearness: the best one is 1. Cosines of different models say different things and are never compared. */
 export function scaled(cosines: ReadonlyMap<number, number>): ReadonlyMap<number, number> {
-  const nearest = Math.max(Number.MIN_VALUE, ...cosines.values());
-  return new Map([...cosines].map(([id, cosine]) => [id, Math.max(0, cosine) / nearest]));
+  let nearest = Number.MIN_VALUE;
+  for (const cosine of cosines.values()) nearest = Math.max(nearest, cosine);
+  const nearness = new Map<number, number>();
+  for (const [id, cosine] of cosines) nearness.set(id, Math.max(0, cosine) / nearest);
+  return nearness;
 }
 /** Adds how near each text is to the question, lets neighbours share, and scales the best score to 1. */
-function withMeaning<C extends Candidate & { readonly score: number }>(
-  texts: readonly C[],
-  nearness: ReadonlyMap<number, number>,
-): readonly C[] {
-  const valued = texts.map((text) => ({
-    ...text,
-    score: text.score + MEANING_SHARE * (nearness.get(text.id) ?? 0),
-  }));
-  const at = new Map(valued.map(({ source, ord, score }) => [placeKey(source, ord), score]));
-  const shared = valued.map((text) => {
-    const { source, ord } = text;
+function withMeaning(texts: readonly Place[], byWords: Float64Array, nearness: ReadonlyMap<number, number>): Float64Array {
+  const valued = byWords.map((score, index) => score + MEANING_SHARE * (nearness.get((texts[index] as Place).id) ?? 0));
+  const at = new Map<number, number>();
+  for (const [index, { source, ord }] of texts.entries()) at.set(placeKey(source, ord), valued[index] as number);
+  const shared = valued.map((score, index) => {
+    const { source, ord } = texts[index] as Place;
     const beside = (ord === 0 ? 0 : (at.get(placeKey(source, ord - 1)) ?? 0)) + (at.get(placeKey(source, ord + 1)) ?? 0);
-    return { ...text, score: text.score + NEIGHBOUR_SHARE * beside };
+    return score + NEIGHBOUR_SHARE * beside;
   });
-  const best = Math.max(Number.MIN_VALUE, ...shared.map(({ score }) => score));
-  return shared.map((text) => ({ ...text, score: text.score / best }));
+  const best = shared.reduce((most, score) => Math.max(most, score), Number.MIN_VALUE);
+  return shared.map((score) => score / best);
 }
 const rounded = (score: number): number => Math.round(score * 1000) / 1000;
 
@@ -106,10 +103,11 @@ export function relative<C extends { readonly score: number }>(texts: readonly C
   });
 }
 
-/** Hits without those that are shown around a better one. */
-export function apart<C extends Pick<Place, "source" | "ord">>(hits: readonly C[]): readonly C[] {
+/** The first `most` hits without those that are shown around a better one. */
+export function apart<C extends Pick<Place, "source" | "ord">>(hits: readonly C[], most: number): readonly C[] {
   const kept: C[] = [];
   for (const hit of hits) {
+    if (kept.length === most) break;
     const isShown = kept.some(({ source, ord }) => source === hit.source && hit.ord >= ord - BEFORE && hit.ord <= ord + AFTER);
     if (!isShown) kept.push(hit);
   }

@@ -92,7 +92,7 @@ describe("[SE3] [F67] the order of hits", () => {
   test("hits that are shown beside a better one are left out", () => {
     const hits = [text(5), text(4), text(3), text(6), text(2), text(7), text(5, 5, 2)];
     assert.deepEqual(
-      apart(hits).map(({ source, ord }) => `${source}/${ord}`),
+      apart(hits, 10).map(({ source, ord }) => `${source}/${ord}`),
       ["1/5", "1/2", "1/7", "2/5"],
     );
   });

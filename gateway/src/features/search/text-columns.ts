@@ -8,12 +8,21 @@ const GROWTH = 1.5;
 export class TextColumns {
   /** The rows that are in use, from the first one on. */
   size = 0;
-  ids = new Float64Array(FIRST_TEXTS);
-  sources = new Float64Array(FIRST_TEXTS);
-  ords = new Float64Array(FIRST_TEXTS);
-  ats = new Float64Array(FIRST_TEXTS);
+  ids: Float64Array;
+  sources: Float64Array;
+  ords: Float64Array;
+  ats: Float64Array;
   /** How many words each text has. */
-  lengths = new Uint32Array(FIRST_TEXTS);
+  lengths: Uint32Array;
+
+  /** `room`: texts for which there is room before the arrays grow. */
+  constructor(room = FIRST_TEXTS) {
+    this.ids = new Float64Array(room);
+    this.sources = new Float64Array(room);
+    this.ords = new Float64Array(room);
+    this.ats = new Float64Array(room);
+    this.lengths = new Uint32Array(room);
+  }
 
   /** Its row. */
   add({ id, source, ord, at }: Candidate, length: number): number {

@@ -75,10 +75,12 @@ export class VectorCache {
     const nearest = new Nearest(limit, least);
     const [rows, scale, scales, sums] = [this.#rows, query.scale, this.#scales, this.#dots.of(query.bytes, this.#rows)];
     this.#compared = { query: query.bytes, sums };
+    let { worst } = nearest;
     for (let row = 0; row < rows; row++) {
       const near = (sums[row] as number) * scale * (scales[row] as number);
-      if (near > nearest.worst && isSearched(this.#sources[row] as number))
-        nearest.offer(this.#docs[row] as number, near, this.#sources[row] as number);
+      if (near <= worst || !isSearched(this.#sources[row] as number)) continue;
+      nearest.offer(this.#docs[row] as number, near, this.#sources[row] as number);
+      worst = nearest.worst;
     }
     return nearest;
   }

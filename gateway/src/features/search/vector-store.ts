@@ -85,13 +85,14 @@ export class VectorStore {
   /** How near these texts are. One without a vector is left out. */
   cosines(query: Vector, ids: readonly number[]): ReadonlyMap<number, number> {
     const cache = this.#cache;
-    if (cache !== undefined)
-      return new Map(
-        ids.flatMap((id) => {
-          const near = cache.cosine(query, id);
-          return near === undefined ? [] : [[id, near] as const];
-        }),
-      );
+    if (cache !== undefined) {
+      const cosines = new Map<number, number>();
+      for (const id of ids) {
+        const near = cache.cosine(query, id);
+        if (near !== undefined) cosines.set(id, near);
+      }
+      return cosines;
+    }
     const rows = this.#storage.sql
       .exec<{ doc: number; scale: number; bytes: ArrayBuffer }>(
         "SELECT v.doc, v.scale, v.bytes FROM json_each(?) w JOIN vectors v ON v.doc = w.value",

@@ -8,34 +8,34 @@ const B = 0.75;
 const LEAST_WEIGHT = 1e-6;
 /** Own scores that agree to two decimals count as equal; then the later text comes first. */
 const STEPS = 100;
-const FIRST_MATCHES = 1_024;
+const FIRST_MATCHES = 4_096;
 
 export type Scored = Candidate & { readonly score: number };
 
 export class WordMatches {
   /** How many words are asked for. */
   readonly words: number;
-  readonly #texts = new TextColumns();
+  readonly #texts = new TextColumns(FIRST_MATCHES);
   /** How often each word is in each match. */
-  #counts: Uint8Array;
+  counts: Uint8Array;
   #allTexts = 0;
   #allWords = 0;
   #weights: Float64Array | undefined;
 
   constructor(words: number) {
     this.words = words;
-    this.#counts = new Uint8Array(FIRST_MATCHES * words);
+    this.counts = new Uint8Array(FIRST_MATCHES * words);
   }
   /** Adds the numbers of all searched texts and of their words, for the average length. */
   among(texts: number, words: number): void {
     this.#allTexts += texts;
     this.#allWords += words;
   }
-  /** Where to write how often each word is in the next text, from `first` on; zeros until then. Valid until a text is added. */
-  next(): { readonly counts: Uint8Array; readonly first: number } {
+  /** From where on `counts` has room for the next text, with zeros. */
+  next(): number {
     const first = this.#texts.size * this.words;
-    if (first + this.words > this.#counts.length) this.#counts = grown(this.#counts, this.#counts.length * 2);
-    return { counts: this.#counts, first };
+    if (first + this.words > this.counts.length) this.counts = grown(this.counts, this.counts.length * 2);
+    return first;
   }
   /** The text in this row has one of the words: the counts of the next text are its. */
   add(texts: TextColumns, row: number): void {
@@ -57,7 +57,7 @@ export class WordMatches {
     const wanted = new PlaceSet();
     for (const { source, ord } of around) for (let step = -BEFORE; step <= AFTER; step++) wanted.add(source, ord + step);
     const { size, sources, ords } = this.#texts;
-    const values = new Map<number, Float64Array>();
+    const values = new Map<number, readonly number[]>();
     for (let match = 0; match < size; match++) {
       const [source, ord] = [sources[match] as number, ords[match] as number];
       if (wanted.has(source, ord)) values.set(placeKey(source, ord), this.#valuesOf(match));
@@ -65,7 +65,7 @@ export class WordMatches {
     return (source, ord) => values.get(placeKey(source, ord));
   }
   #owns(): Float64Array {
-    const [words, counts, weights, { size, lengths }] = [this.words, this.#counts, this.#weighed(), this.#texts];
+    const [words, counts, weights, { size, lengths }] = [this.words, this.counts, this.#weighed(), this.#texts];
     const scores = new Float64Array(size);
     for (let match = 0, at = 0; match < size; match++) {
       const least = this.#least(lengths[match] as number);
@@ -78,10 +78,12 @@ export class WordMatches {
     }
     return scores;
   }
-  #valuesOf(match: number): Float64Array {
+  #valuesOf(match: number): readonly number[] {
     const least = this.#least(this.#texts.lengths[match] as number);
-    const from = match * this.words;
-    return this.#weighed().map((weight, word) => value(weight, this.#counts[from + word] as number, least));
+    const [from, weights] = [match * this.words, this.#weighed()];
+    const values: number[] = [];
+    for (let word = 0; word < this.words; word++) values.push(value(weights[word] as number, this.counts[from + word] as number, least));
+    return values;
   }
   /** The longer a text is, the less one of its words says. */
   #least(length: number): number {
@@ -91,7 +93,7 @@ export class WordMatches {
   #weighed(): Float64Array {
     if (this.#weights !== undefined) return this.#weights;
     const having = new Uint32Array(this.words);
-    const counts = this.#counts;
+    const counts = this.counts;
     for (let at = 0, end = this.#texts.size * this.words; at < end; )
       for (let word = 0; word < this.words; word++, at++) if (counts[at] !== 0) having[word] = (having[word] as number) + 1;
     this.#weights = Float64Array.from(having, (texts) => Math.max(LEAST_WEIGHT, Math.log((this.#allTexts - texts + 0.5) / (texts + 0.5))));

@@ -75,15 +75,14 @@ export class WordTable {
   /** Adds every text with one of the words to `matches`. */
   find(asked: AskedWords, matches: WordMatches): void {
     const { size } = this.#texts;
-    const ends = this.#ends;
+    const [ends, { words }] = [this.#ends, this.#memory];
     const next = placesOf(asked.firsts, this.#memory, this.#end(size));
     let place = next();
     /** Counts the phrases of a text, and goes on to the places behind it. */
     const countPhrases = (row: number): boolean => {
-      const { counts, first } = matches.next();
+      const [first, to] = [matches.next(), ends[row] as number];
       let isFound = false;
-      for (const to = ends[row] as number; place < to; place = next())
-        if (asked.countAt(counts, first, this.#memory.words, place, to)) isFound = true;
+      for (; place < to; place = next()) if (asked.countAt(matches.counts, first, words, place, to)) isFound = true;
       return isFound;
     };
     let [row, begun] = [0, this.#nextBegun(asked, 0)];
@@ -93,8 +92,8 @@ export class WordTable {
       if (text === size) break;
       let isFound = text === row && countPhrases(text);
       if (text === begun) {
-        const { counts, first } = matches.next();
-        asked.countBeginnings(counts, first, this.#texts.ids[text] as number);
+        const first = matches.next();
+        asked.countBeginnings(matches.counts, first, this.#texts.ids[text] as number);
         isFound = true;
         begun = this.#nextBegun(asked, text + 1);
       }
