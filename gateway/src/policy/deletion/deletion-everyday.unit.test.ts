@@ -36,6 +36,8 @@ describe("[PO13] everyday commands that delete nothing", () => {
       "cd /bin; cp $X.md q",
       "cd /bin; cp {rm,x} q",
       "cd $OLDPWD; cp r? q",
+      // A folder is read to a length, behind which anything may come.
+      `cd /${"usr/../".repeat(45)}bin; cp r? ~/q`,
     ];
     assert.deepEqual(all(many), each(many, "many"));
   });
@@ -111,6 +113,8 @@ describe("[PO13] everyday commands that delete nothing", () => {
   it("few: programs and operands in variables, and what known commands print", () => {
     const few = [
       "ROOT=$(git rev-parse --show-toplevel); $ROOT/scripts/x.sh",
+      "true && time ls -l /bin/rm",
+      "case $y in @(a)*) rm a;; esac",
       "$(go env GOPATH)/bin/golangci-lint run",
       '"$(go env GOPATH)"/bin/golangci-lint run',
       "BIN=$PWD/target/debug/app; $BIN --help",
