@@ -1,6 +1,6 @@
 /**
  * The Worker: answers HTTP. Authenticates each request first, then passes it on; everything but /health, /join, hooks and the channels' webhooks
- * needs a token. Its only state are two flags in memory that save calls to the gateway.
+ * needs a token. What it keeps in memory (instance.ts) only saves questions to the gateway.
  */
 import { allowedHosts, type Env, isEmbedded, versionOf, webhookChannel } from "../platform/env.ts";
 import { askingLog } from "./asking-log.ts";
@@ -142,25 +142,45 @@ async function join(request: Request, env: Env): Promise<Response> {
   return (await closed(env)) ?? joinResponse(request, askerOf(request, env).address, () => gatewayStub(env));
 }
 
-/** `POST /run`. Tasks need other rights than reads, so they have an admission of their own. No body of a stranger is read. */
+/** `POST /run`. Tasks need other rights than reads, so they have an admission of their own. */
 async function run(request: Request, env: Env): Promise<Response> {
   const asker = askerOf(request, env);
   if (asker.token === undefined) return (await closed(env)) ?? problemResponse("auth.required");
+  return admitted(asker, env, () => runResponse(request, asker, () => gatewayStub(env)));
+}
+/** Answers a caller who may chat. No body of a stranger is read. */
+async function admitted(asker: HttpCaller, env: Env, work: () => Promise<Response>): Promise<Response> {
+  const callers = instance.admitted;
+  if (!callers.has(asker)) {
+    const refused = await refusedTask(asker, env);
+    if (refused !== undefined) return refused;
+    callers.add(asker);
+    return work();
+  }
+  const answer = await work();
+  if (answer.ok) return answer;
+  // The caller may have lost the right meanwhile: then that is all that it learns.
+  const refused = await refusedTask(asker, env);
+  if (refused !== undefined) callers.remove(asker);
+  return refused ?? answer;
+}
+async function refusedTask(asker: HttpCaller, env: Env): Promise<Response | undefined> {
   const outcome = await gatewayStub(env).authenticate(asker);
   if (!outcome.ok) return failureResponse(outcome.error);
-  if (!outcome.value.scopes.includes("chat")) return problemResponse("auth.forbidden", "This needs a client or admin token.");
-  return runResponse(request, asker, () => gatewayStub(env));
+  return outcome.value.scopes.includes("chat") ? undefined : problemResponse("auth.forbidden", "This needs a client or admin token.");
 }
 
-/** `/jobs`. A token that may only read may look at jobs. No body of a stranger is read. */
+/** `/jobs`. A token that may only read may look at jobs. */
 async function jobs(request: Request, env: Env, url: URL): Promise<Response> {
   const asker = askerOf(request, env);
   if (asker.token === undefined) return (await closed(env)) ?? problemResponse("auth.required");
+  const respondTo = (): Promise<Response> => jobsResponse(request, url, asker, () => gatewayStub(env));
+  if (request.method === "POST" && url.pathname === "/jobs") return admitted(asker, env, respondTo);
   const outcome = await gatewayStub(env).authenticate(asker);
   if (!outcome.ok) return failureResponse(outcome.error);
   if (!outcome.value.scopes.includes(request.method === "GET" ? "read" : "chat"))
     return problemResponse("auth.forbidden", "This needs a client or admin token.");
-  return jobsResponse(request, url, asker, () => gatewayStub(env));
+  return respondTo();
 }
 
 function askerOf(request: Request, env: Env): HttpCaller {

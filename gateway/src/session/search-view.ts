@@ -50,7 +50,7 @@ export function runEnd(state: State, store: SessionStore, runId: string, wall: n
     const machines = machineWaits(run);
     return { state: "running", waitedMs: waitedMs(state, wall), ...(machines.length === 0 ? {} : { machines }) };
   }
-  if (store.queuedRun(runId) !== undefined) return { state: "queued" };
+  if (state.queue.count > 0 && store.queuedRun(runId) !== undefined) return { state: "queued" };
   const oldest = Math.max(store.oldestSeq(state.nextSeq), state.nextSeq - MAX_ROWS);
   for (let to = state.nextSeq; to > oldest; to -= PAGE_ROWS) {
     const from = Math.max(oldest, to - PAGE_ROWS);

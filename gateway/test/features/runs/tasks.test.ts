@@ -220,7 +220,22 @@ describe("[RT1] what is refused before it costs anything", () => {
       const body = new ReadableStream({ pull: read }, { highWaterMark: 0 });
       const response = await fetchWorker("http://gsv.test/run", { method: "POST", body, headers: { Authorization: `Bearer ${auth}` } });
       expect(response.status).toBe(status);
+      expect(read).not.toHaveBeenCalled();
     }
+  });
+  test("a caller who has lost the right since the last task learns nothing else, whatever the body is", async () => {
+    const lost = await token("client");
+    expect((await post(TASK, {}, lost.token)).status).toBe(200);
+    expect(await refused({ ...TASK, agent_name: "none" }, {}, lost.token)).toEqual([404, "agent.unknown"]);
+    await stage.peer.ok("tokens.revoke", { tokenId: lost.tokenId });
+    const calls = stage.calls.length;
+    for (const body of ["no JSON", { ...TASK, agent_name: "none" }, TASK, TASK])
+      expect(await refused(body, {}, lost.token)).toEqual([401, "auth.required"]);
+    expect(stage.calls).toHaveLength(calls);
+    // A page of another origin is another caller.
+    const page = { Origin: "https://evil.test" };
+    expect((await post(TASK)).status).toBe(200);
+    expect(await refused(TASK, page)).toEqual([403, "auth.origin"]);
   });
   test("a value that is nested too deeply, and a task that is too long as a message, which leaves no conversation", async () => {
     const nested = (levels: number, inside = "1"): string =>
