@@ -86,25 +86,44 @@ export async function messages(system: System, model: BenchModel, session: strin
 
 const FOLLOWED = 16;
 
-/** The first message of each of `count` conversations: the overhead of a turn whose conversation has to be made. */
-export async function firstMessages(system: System, model: BenchModel, count: number): Promise<number> {
-  let client = await system.open("bench-first");
-  const overheads: number[] = [];
-  for (let i = 0; i < count; i++) {
+/** Sends the first message of one conversation after the other, each with the overhead of a turn whose conversation has to be made. */
+export class FirstMessages {
+  readonly #system: System;
+  readonly #model: BenchModel;
+  #client: Awaited<ReturnType<System["open"]>> | undefined;
+  #sent = 0;
+
+  constructor(system: System, model: BenchModel) {
+    this.#system = system;
+    this.#model = model;
+  }
+  async next(): Promise<number> {
+    const index = this.#sent++;
     // A connection follows a limited number of conversations.
-    if (i > 0 && i % FOLLOWED === 0) {
-      client.close();
-      client = await system.open(`bench-first-${i}`);
+    if (index % FOLLOWED === 0) {
+      this.close();
+      this.#client = await this.#system.open(`bench-first-${index}`);
     }
-    const session = `agent:main:cli:dm:first${i}`;
-    const mark = model.next();
+    const client = this.#client;
+    if (client === undefined) throw new Error("there is no connection");
+    const session = `agent:main:cli:dm:first${index}`;
+    const mark = this.#model.next();
     const final = ended(client, session);
     const sentAt = performance.now();
-    await system.say(client, session, "[text 4] hello there, how are you today?");
+    await this.#system.say(client, session, "[text 4] hello there, how are you today?");
     const [seen, end] = await Promise.all([mark, final]);
-    overheads.push(seen.requestAt - sentAt + (end.at - seen.endAt));
+    return seen.requestAt - sentAt + (end.at - seen.endAt);
   }
-  client.close();
+  close(): void {
+    this.#client?.close();
+  }
+}
+/** The median of `count` conversations. */
+export async function firstMessages(system: System, model: BenchModel, count: number): Promise<number> {
+  const firsts = new FirstMessages(system, model);
+  const overheads: number[] = [];
+  for (let i = 0; i < count; i++) overheads.push(await firsts.next());
+  firsts.close();
   return median(overheads);
 }
 

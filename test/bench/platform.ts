@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { seeded } from "../seeded.ts";
+import { FirstMessages } from "./measure.ts";
 import type { BenchModel } from "./model.ts";
 import { median, quantile } from "./process.ts";
 import type { Gsv } from "./system.ts";
@@ -11,7 +12,7 @@ const LOOK_MS = 4;
 const LINES_PER_FILE = 500;
 /** Texts that one search embeds at most. */
 const EMBEDDED_AT_ONCE = 10_000;
-/** Recalls until the runtime has compiled what they run. */
+/** Recalls and tasks until the runtime has compiled what they run. */
 const UNMEASURED = 10;
 
 const WHO = ["Anna", "Tomas", "Mira", "my neighbour", "the plumber", "our teacher", "the landlord", "Jonas"];
@@ -76,24 +77,40 @@ export async function recallCost(system: Gsv, texts: number, samples: number): P
   return { p50Ms: median(times), p95Ms: quantile(times, 0.95) };
 }
 
-/** `POST /run` with one turn of the model, without the model's time. */
-export async function taskOverhead(system: Gsv, model: BenchModel, count: number): Promise<number> {
-  const times: number[] = [];
-  for (let index = 0; index < count + 5; index++) {
-    const mark = model.next();
-    const from = performance.now();
-    const response = await fetch(`${system.url}/run`, {
-      method: "POST",
-      headers: { Authorization: `Bearer ${system.token}`, "Content-Type": "application/json" },
-      body: JSON.stringify({ agent_name: "main", instructions: "[text 4] hello there, how are you today?" }),
-    });
-    const report = (await response.json()) as { status?: string };
-    const took = performance.now() - from;
-    if (report.status !== "completed") throw new Error(`POST /run: ${response.status} ${JSON.stringify(report)}`);
-    const { requestAt, endAt } = await mark;
-    if (index >= 5) times.push(took - (endAt - requestAt));
+/** Medians of the same turns, without the model's time. */
+export interface TaskOverhead {
+  /** `POST /run` with one turn of the model. */
+  readonly taskMs: number;
+  /** The first message of a conversation. */
+  readonly messageMs: number;
+}
+/** The two in turn: how fast a machine is may change from one minute to the next. */
+export async function taskOverhead(system: Gsv, model: BenchModel, count: number): Promise<TaskOverhead> {
+  const firsts = new FirstMessages(system, model);
+  const [tasks, messages]: [number[], number[]] = [[], []];
+  for (let index = -UNMEASURED; index < count; index++) {
+    const message = await firsts.next();
+    const task = await taskMs(system, model);
+    if (index < 0) continue;
+    messages.push(message);
+    tasks.push(task);
   }
-  return median(times);
+  firsts.close();
+  return { taskMs: median(tasks), messageMs: median(messages) };
+}
+async function taskMs(system: Gsv, model: BenchModel): Promise<number> {
+  const mark = model.next();
+  const from = performance.now();
+  const response = await fetch(`${system.url}/run`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${system.token}`, "Content-Type": "application/json" },
+    body: JSON.stringify({ agent_name: "main", instructions: "[text 4] hello there, how are you today?" }),
+  });
+  const report = (await response.json()) as { status?: string };
+  const took = performance.now() - from;
+  if (report.status !== "completed") throw new Error(`POST /run: ${response.status} ${JSON.stringify(report)}`);
+  const { requestAt, endAt } = await mark;
+  return took - (endAt - requestAt);
 }
 
 /** From the moment at which an agent's tool emits an event to the moment at which its handler has had it. */
