@@ -12,8 +12,9 @@ const LOOK_MS = 4;
 const LINES_PER_FILE = 500;
 /** Texts that one search embeds at most. */
 const EMBEDDED_AT_ONCE = 10_000;
-/** Recalls and tasks until the runtime has compiled what they run. */
+/** Tasks, and recalls, until the runtime has compiled what they run. */
 const UNMEASURED = 10;
+const UNMEASURED_RECALLS = 100;
 
 const WHO = ["Anna", "Tomas", "Mira", "my neighbour", "the plumber", "our teacher", "the landlord", "Jonas"];
 const DID = ["bought", "repaired", "forgot", "painted", "ordered", "returned", "measured", "promised", "cleaned", "sold"];
@@ -67,7 +68,7 @@ export async function recallCost(system: Gsv, texts: number, samples: number): P
   while ((await search()).length > 0) if (performance.now() - begun > PATIENCE_MS) throw new Error("the memories are not indexed");
   for (let done = 0; done < texts; done += EMBEDDED_AT_ONCE) await recall(question());
   const times: number[] = [];
-  for (let index = -UNMEASURED; index < samples; index++) {
+  for (let index = -UNMEASURED_RECALLS; index < samples; index++) {
     const asked = performance.now();
     const { memories } = await recall(question());
     if (index >= 0) times.push(performance.now() - asked);

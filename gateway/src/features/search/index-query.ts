@@ -17,7 +17,7 @@ import type { WordStore } from "./word-store.ts";
 /** The best texts by their own words. These are ranked with their places; further ones follow as they are. */
 const POOL = 300;
 /** The nearest texts that are ranked beside those with a word of the question. */
-const NEAR = 100;
+const NEAR = 50;
 /** Those that are looked at first: as many as are left when half of them are of sources that are not searched. */
 const LOOKED_AT = 2 * NEAR;
 /** A text that is less near has nothing to do with the question. */
