@@ -29,7 +29,6 @@ export const wordMemory = (words: number, module?: WebAssembly.Module): WordMemo
 
 class PlainMemory implements WordMemory {
   words: Int32Array<ArrayBuffer>;
-  readonly #places = new Uint32Array(MOST_LOOKED_AT);
 
   constructor(words: number) {
     this.words = new Int32Array(words);
@@ -40,7 +39,7 @@ class PlainMemory implements WordMemory {
     this.words = more;
   }
   places(asked: FirstNumbers, from: number, to: number): Uint32Array<ArrayBuffer> {
-    const [words, places] = [this.words, this.#places];
+    const [words, places] = [this.words, new Uint32Array(to - from)];
     let found = 0;
     for (let at = from; at < to; at++) if (asked.has(words[at] as number)) places[found++] = at;
     return places.subarray(0, found);
