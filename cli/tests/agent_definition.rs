@@ -218,6 +218,7 @@ fn ad11_a_definition_is_taken_out_of_force_only_after_a_yes() {
         let args = ["agent", "undefine", "triage", "--yes"];
         let run = asked(&args, "agents.undefine", &json!({"agentId": "triage"}), &answer).ok();
         assert!(run.stderr.contains(words), "{run:?}");
+        assert!(!run.stderr.contains("sub_agents"), "{run:?}");
     }
     let gateway = FakeGateway::new();
     let home = gateway.home();
@@ -229,6 +230,23 @@ fn ad11_a_definition_is_taken_out_of_force_only_after_a_yes() {
 }
 
 #[test]
+fn dg2_who_still_hands_tasks_to_an_agent_that_takes_none_is_named() {
+    let removed = json!({"ok": true, "removed": true, "stillNamedBy": ["sorter"]});
+    let args = ["agent", "undefine", "triage", "--yes"];
+    let run = asked(&args, "agents.undefine", &json!({"agentId": "triage"}), &removed).ok();
+    let one =
+        "sorter still has it in `sub_agents`: a task for it is refused until you change that with `gsv agent edit ID`.";
+    assert!(run.stderr.contains(one), "{run:?}");
+    let deleted = json!({"ok": true, "agentId": "triage", "sessions": 0, "stillNamedBy": ["sorter", "desk"]});
+    let args = ["agent", "delete", "triage", "--yes"];
+    let run = asked(&args, "agents.delete", &json!({"agentId": "triage"}), &deleted).ok();
+    assert!(
+        run.stderr.contains("sorter, desk still have it in `sub_agents`"),
+        "{run:?}"
+    );
+}
+
+#[test]
 fn ad12_a_piped_definition_is_checked_and_put_in_force() {
     let gateway = FakeGateway::new();
     let home = gateway.home();
@@ -236,11 +254,16 @@ fn ad12_a_piped_definition_is_checked_and_put_in_force() {
     let right: Play<'_> = Box::new(|connection| {
         let right = json!({"problems": [], "definition": definition()});
         serve(connection, "agents.validate", &json!({"text": TEXT}), &right);
-        let defined = json!({"definition": definition(), "created": true});
+        let defined = json!({"definition": definition(), "created": true, "stillNamedBy": ["sorter"]});
         serve(connection, "agents.define", &json!({"text": TEXT}), &defined);
     });
     let run = fed(&home, &gateway, &edit, TEXT, vec![right]).ok();
     assert!(run.stderr.contains("The agent triage was created."), "{run:?}");
+    assert!(
+        run.stderr
+            .contains("sorter still has it by its earlier name in `sub_agents`"),
+        "{run:?}"
+    );
     let wrong: Play<'_> = Box::new(|connection| {
         serve(
             connection,

@@ -201,6 +201,8 @@ export type AgentsDefineParams = {
 export type AgentsDefineResult = {
   definition: AgentDefinition;
   created: boolean;
+  /** At most 16 items. */
+  stillNamedBy?: string[];
 };
 
 /** Parameters of `agents.delete`. */
@@ -214,6 +216,8 @@ export type AgentsDeleteResult = {
   ok: true;
   agentId: AgentId;
   sessions: number;
+  /** At most 16 items. */
+  stillNamedBy?: string[];
 };
 
 /** Parameters of `agents.get`. */
@@ -253,6 +257,8 @@ export type AgentsUndefineParams = {
 export type AgentsUndefineResult = {
   ok: true;
   removed: boolean;
+  /** At most 16 items. */
+  stillNamedBy?: string[];
 };
 
 /** Parameters of `agents.validate`. */

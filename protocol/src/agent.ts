@@ -110,6 +110,8 @@ const DefinitionProblem = struct("DefinitionProblem", "What is wrong with a defi
   line: o(t.int(1)),
   problem: t.string(1024),
 });
+/** Names of agents whose definitions still have this one in `sub_agents`: each task that they hand to it is refused. Absent: there are none. */
+const stillNamedBy = o(t.array(t.string(48), 16));
 method("agents.list", {
   doc: "Lists the agents, the default agent first.",
   result: { agents: t.array(AgentEntry, 256) },
@@ -169,6 +171,7 @@ method("agents.delete", {
     agentId: AgentId,
     /** Sessions that are being deleted. */
     sessions: t.int(),
+    stillNamedBy,
   },
   callers: ["client"],
   scope: "admin",
@@ -199,7 +202,12 @@ method("agents.validate", {
 method("agents.define", {
   doc: "Puts an agent.yaml in force, from the agent's next run on; creates the agent when there is none with its id. A definition with a problem changes nothing.",
   params: given,
-  result: { definition: AgentDefinition, created: t.bool() },
+  result: {
+    definition: AgentDefinition,
+    created: t.bool(),
+    /** Names of agents whose definitions still have the earlier name of this one in `sub_agents`. */
+    stillNamedBy,
+  },
   callers: ["client"],
   scope: "admin",
   audit: "own",
@@ -209,7 +217,7 @@ method("agents.define", {
 method("agents.undefine", {
   doc: "Takes an agent's definition out of force and deletes its agent.yaml: from its next run on the agent has the defaults. Its files and conversations stay.",
   params: { agentId: AgentId },
-  result: { ok: t.literal(true), removed: t.bool() },
+  result: { ok: t.literal(true), removed: t.bool(), stillNamedBy },
   callers: ["client"],
   scope: "admin",
   audit: { target: "agentId" },

@@ -136,7 +136,8 @@ async fn delete(context: &Context, args: AgentDelete) -> Outcome {
             1 => " Its conversation is being deleted.".to_owned(),
             many => format!(" Its {} conversations are being deleted.", grouped(many)),
         };
-        format!("agent {id} is deleted.{of} Its files stay in the workspace under agents/{id}, and its memories stay: `gsv memory list --agent {id}`.")
+        let still = agent_definition::still_named(result.still_named_by.as_deref(), "");
+        format!("agent {id} is deleted.{of} Its files stay in the workspace under agents/{id}, and its memories stay: `gsv memory list --agent {id}`.{still}")
     });
     deleted.await
 }

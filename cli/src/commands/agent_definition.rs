@@ -129,7 +129,20 @@ pub fn in_force(defined: &AgentsDefineResult) -> String {
     } else {
         format!("The definition of {id} is in force from its next run on.")
     };
-    format!("{what} Talk to it: `gsv chat --agent {id}`.")
+    let still = still_named(defined.still_named_by.as_deref(), "by its earlier name ");
+    format!("{what} Talk to it: `gsv chat --agent {id}`.{still}")
+}
+
+/// The agents that still hand tasks to one that takes none any more, as a sentence behind another; empty: there are none. `how` stands before the verb.
+pub fn still_named(agents: Option<&[String]>, how: &str) -> String {
+    let Some(agents) = agents.filter(|agents| !agents.is_empty()) else {
+        return String::new();
+    };
+    let names = agents.join(", ");
+    let have = if agents.len() == 1 { "has" } else { "have" };
+    format!(
+        " {names} still {have} it {how}in `sub_agents`: a task for it is refused until you change that with `gsv agent edit ID`."
+    )
 }
 
 pub async fn undefine(context: &Context, AgentUndefine { id, yes }: AgentUndefine) -> Outcome {
@@ -144,7 +157,8 @@ pub async fn undefine(context: &Context, AgentUndefine { id, yes }: AgentUndefin
     let agent_id = id.clone();
     let done = context.change::<AgentsUndefine>(AgentsUndefineParams { agent_id }, |result| {
         if result.removed {
-            format!("The definition of {id} is out of force: from its next run on it has the defaults. Its other files and its conversations stay.")
+            let still = still_named(result.still_named_by.as_deref(), "");
+            format!("The definition of {id} is out of force: from its next run on it has the defaults. Its other files and its conversations stay.{still}")
         } else {
             format!("{id} had no definition in force, so it has the defaults as before.")
         }

@@ -386,6 +386,9 @@ pub struct AgentsDefineParams {
 pub struct AgentsDefineResult {
     pub definition: AgentDefinition,
     pub created: bool,
+    /// At most 16 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub still_named_by: Option<Vec<String>>,
 }
 
 /// Parameters of `agents.delete`.
@@ -404,6 +407,9 @@ pub struct AgentsDeleteResult {
     pub ok: bool,
     pub agent_id: AgentId,
     pub sessions: u64,
+    /// At most 16 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub still_named_by: Option<Vec<String>>,
 }
 
 /// Parameters of `agents.get`.
@@ -458,6 +464,9 @@ pub struct AgentsUndefineParams {
 pub struct AgentsUndefineResult {
     pub ok: bool,
     pub removed: bool,
+    /// At most 16 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub still_named_by: Option<Vec<String>>,
 }
 
 /// Parameters of `agents.validate`.

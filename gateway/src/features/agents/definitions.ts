@@ -2,7 +2,13 @@
  * Checks agent.yaml files, puts them in force and takes them out (rules AD1 to AD5, AD11). The only writer of agent.yaml. Changes come one
  * after the other, because each is compared with the others in force.
  */
-import type { AgentDefinition, DefinitionFile, DefinitionProblem } from "../../../../protocol/gen/types.ts";
+import type {
+  AgentDefinition,
+  AgentsDefineResult,
+  AgentsUndefineResult,
+  DefinitionFile,
+  DefinitionProblem,
+} from "../../../../protocol/gen/types.ts";
 import { questionTopics, type Topics } from "../../events/topics.ts";
 import type { Known } from "../../agents/read-definition.lazy.ts";
 import { fail } from "../../kernel/outcome.ts";
@@ -57,6 +63,18 @@ export const OF_PACK = fail(
 export const takenText = ({ pack, taken }: { readonly pack: string; readonly taken: string }): string =>
   `The pack ${pack} has the agent ${taken}. Choose another id and another name.`;
 
+/** An agent by its name, and the names of those that hand tasks to it. */
+export interface NamedBy {
+  readonly name: string;
+  readonly above: readonly string[];
+}
+const NAMED_BY_NO_ONE: NamedBy = { name: "", above: [] };
+/** Names in one answer, which the contract bounds. */
+const NAMED_ABOVE = 16;
+export const shownIn = ({ above }: NamedBy): { readonly stillNamedBy?: string[] } =>
+  above.length === 0 ? {} : { stillNamedBy: above.slice(0, NAMED_ABOVE) };
+const sentenceOf = ({ name, above }: NamedBy): string =>
+  `Still in sub_agents of ${above.slice(0, NAMED_PROBLEMS).join(", ")}${above.length > NAMED_PROBLEMS ? ` and ${above.length - NAMED_PROBLEMS} more` : ""}: ${name}`;
 /** Loaded with the first agent.yaml that is read: most agents have none. */
 const reader = () => import("../../agents/read-definition.lazy.ts");
 
@@ -80,7 +98,7 @@ export class Definitions {
     );
   }
 
-  define(given: GivenDefinition, by: string): Promise<Result<{ readonly definition: AgentDefinition; readonly created: boolean }>> {
+  define(given: GivenDefinition, by: string): Promise<Result<AgentsDefineResult>> {
     return this.#locks.run("", async () => {
       const { store, workspace, now, ids, ensureAgent, audit, background } = this.#ports;
       const checked = await this.#check(given);
@@ -113,42 +131,40 @@ export class Definitions {
         definedBy: by,
       });
       const sha256 = (await ids.sha256(given.text)).slice(0, 16);
-      const still = before === definition.metadata.name ? "" : this.#namedIn(before);
-      const detail = still === "" ? sha256 : `${sha256}. ${still}`;
+      const still = before === definition.metadata.name ? NAMED_BY_NO_ONE : this.#namedBy(before);
+      const detail = still.above.length === 0 ? sha256 : `${sha256}. ${sentenceOf(still)}`;
       background("audit", audit.append({ actor: by, action: "agents.define", target: agentId, decision: "allowed", detail }));
-      return succeed({ definition, created: made.value });
+      return succeed({ definition, created: made.value, ...shownIn(still) });
     });
   }
 
   /** The definition first: without its file it would still be in force. */
-  undefine(agentId: string, by: string): Promise<Result<{ readonly removed: boolean }>> {
+  undefine(agentId: string, by: string): Promise<Result<Omit<AgentsUndefineResult, "ok">>> {
     return this.#locks.run("", async () => {
       if (this.#ports.isBundled(agentId)) return OF_PACK;
       const { store, workspace } = this.#ports;
-      const detail = this.namedIn(agentId);
+      const still = this.namedBy(agentId);
       const removed = store.remove(agentId);
-      if (removed) this.noteNamed("agents.undefine", agentId, by, detail);
+      if (removed) this.noteNamed("agents.undefine", agentId, by, still);
       const gone = await workspace.delete(agentId, DEFINITION_FILE, { definition: true });
       if (!gone.ok && gone.error.reason !== "path.not_found") return gone;
-      return succeed({ removed });
+      return succeed({ removed, ...shownIn(still) });
     });
   }
 
-  /** Which definitions name the agent in `sub_agents`, as a sentence for the audit; empty: none. */
-  namedIn(agentId: string): string {
-    return this.#namedIn(this.#ports.store.find(agentId)?.definition.metadata.name ?? agentId);
+  /** The definitions that have the agent in `sub_agents`. */
+  namedBy(agentId: string): NamedBy {
+    return this.#namedBy(this.#ports.store.find(agentId)?.definition.metadata.name ?? agentId);
   }
-  #namedIn(name: string): string {
+  #namedBy(name: string): NamedBy {
     const above = [...this.#ports.store.all().values()].filter(({ definition }) => definition.sub_agents?.includes(name));
-    const names = above.map(({ definition }) => definition.metadata.name);
-    return names.length === 0
-      ? ""
-      : `Still in sub_agents of ${names.slice(0, NAMED_PROBLEMS).join(", ")}${names.length > NAMED_PROBLEMS ? ` and ${names.length - NAMED_PROBLEMS} more` : ""}: ${name}`;
+    return { name, above: above.map(({ definition }) => definition.metadata.name) };
   }
   /** An entry of the audit beside that of the request. */
-  noteNamed(action: "agents.undefine" | "agents.delete", agentId: string, by: string, detail: string): void {
+  noteNamed(action: "agents.undefine" | "agents.delete", agentId: string, by: string, named: NamedBy): void {
     const { audit, background } = this.#ports;
-    if (detail !== "") background("audit", audit.append({ actor: by, action, target: agentId, decision: "allowed", detail }));
+    if (named.above.length === 0) return;
+    background("audit", audit.append({ actor: by, action, target: agentId, decision: "allowed", detail: sentenceOf(named) }));
   }
 
   /** Files of a definition in force that are not as they were when it was put in force. */

@@ -13,7 +13,7 @@ import type { AgentJobsPort } from "../../ports/schedule.ts";
 import type { DeletionPort, SessionDirectory } from "../../ports/sessions.ts";
 import { createAgent } from "./create.ts";
 import type { DefinitionStore } from "./definition-store.ts";
-import { type Definitions, OF_PACK } from "./definitions.ts";
+import { type Definitions, OF_PACK, shownIn } from "./definitions.ts";
 import type { AgentFilesStore } from "./files.ts";
 
 /** Number of folders that are read in parallel. */
@@ -144,7 +144,7 @@ export function agentMethods({
           `${agentId} has ${jobs.length === 1 ? "a job" : `${jobs.length} jobs`}: ${jobs.slice(0, NAMED).join(", ")}${more(jobs.length)}.`,
           `Remove each with \`gsv cron remove JOB\` (a hook with \`gsv hook remove NAME\`), or all with the agent and its conversations: \`gsv agent delete ${agentId} --sessions\`.`,
         );
-      const named = definitions.namedIn(agentId);
+      const named = definitions.namedBy(agentId);
       // In one transaction: an agent without its entry whose sessions stay could not be deleted again.
       let changed: ReturnType<typeof config.set> | undefined;
       try {
@@ -162,7 +162,9 @@ export function agentMethods({
         if (!(error instanceof Refused)) throw error;
       }
       if (changed?.ok === true) definitions.noteNamed("agents.delete", agentId, actorOf(connection.principal), named);
-      return changed?.ok === true ? succeed({ ok: true, agentId, sessions: keys.length } as const) : (changed ?? fail("internal"));
+      return changed?.ok === true
+        ? succeed({ ok: true, agentId, sessions: keys.length, ...shownIn(named) } as const)
+        : (changed ?? fail("internal"));
     },
     "agents.validate": async (_caller, params) => {
       const checked = await definitions.validate(params);
@@ -174,7 +176,7 @@ export function agentMethods({
     "agents.undefine": async ({ connection }, { agentId }) => {
       if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);
       const gone = await definitions.undefine(agentId, actorOf(connection.principal));
-      return gone.ok ? succeed({ ok: true, removed: gone.value.removed } as const) : gone;
+      return gone.ok ? succeed({ ok: true, ...gone.value } as const) : gone;
     },
   };
 }

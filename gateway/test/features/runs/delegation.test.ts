@@ -166,7 +166,7 @@ test("[DG2] an agent whose definition is out of force gets no task, and the audi
     (await stage.peer.ok<{ entries: { action: string; target?: string; detail?: string }[] }>("audit.list", { limit: 50 })).entries
       .filter((entry) => entry.action === action && entry.detail?.includes("sub_agents") === true)
       .map(({ detail }) => detail?.replace(/^[0-9a-f]{16}\. /, ""));
-  await stage.peer.ok("agents.undefine", { agentId: "refund" });
+  expect(await stage.peer.ok("agents.undefine", { agentId: "refund" })).toEqual({ ok: true, removed: true, stillNamedBy: ["sorter"] });
   act({ sorter: then(uses(hands("refund", "Decide.")), ([told]) => told ?? "") });
   const report = await run("sorter");
   expect(report.status).toBe("completed");
@@ -174,9 +174,13 @@ test("[DG2] an agent whose definition is out of force gets no task, and the audi
   expect(report.summary).toContain("gsv agent edit refund");
   expect(report.delegations).toBeUndefined();
   await eventually(async () => expect(await named("agents.undefine")).toEqual(["Still in sub_agents of sorter: refund"]));
-  await stage.peer.ok("agents.define", { text: "metadata: { id: letter, name: post }\ncore_context: { system_prompt: Hi }\n" });
+  const renamed = await stage.peer.ok("agents.define", {
+    text: "metadata: { id: letter, name: post }\ncore_context: { system_prompt: Hi }\n",
+  });
+  expect(renamed).toMatchObject({ created: false, stillNamedBy: ["sorter"] });
   await eventually(async () => expect(await named("agents.define")).toEqual(["Still in sub_agents of sorter: letter"]));
-  await stage.peer.ok("agents.delete", { agentId: "refund" });
+  expect(await stage.peer.ok("agents.delete", { agentId: "refund", sessions: true })).toMatchObject({ stillNamedBy: ["sorter"] });
+  expect(await stage.peer.ok("agents.undefine", { agentId: "sorter" }), "no agent hands tasks to it").toEqual({ ok: true, removed: true });
   await eventually(async () => expect(await named("agents.delete")).toEqual(["Still in sub_agents of sorter: refund"]));
 });
 
