@@ -114,10 +114,14 @@ async function refuse(request: Request, env: Env): Promise<Response | undefined>
   const asker = askerOf(request, env);
   // Strangers without a token don't wake the gateway.
   if (asker.token === undefined && instance.hasToken) return problemResponse("auth.required");
+  return refusalOf(asker, env, "read");
+}
+/** The refusal of a caller; undefined when its token has the scope. */
+async function refusalOf(asker: HttpCaller, env: Env, scope: "read" | "chat"): Promise<Response | undefined> {
   const outcome = await gatewayStub(env).authenticate(asker);
   instance.hasToken ||= outcome.ok || outcome.error.reason !== "auth.not_configured";
   if (!outcome.ok) return failureResponse(outcome.error);
-  return outcome.value.scopes.includes("read") ? undefined : problemResponse("auth.forbidden", "This needs a client or admin token.");
+  return outcome.value.scopes.includes(scope) ? undefined : problemResponse("auth.forbidden", "This needs a client or admin token.");
 }
 
 /** A platform's request to a channel, which checks the platform's signature. */
@@ -146,28 +150,23 @@ async function join(request: Request, env: Env): Promise<Response> {
 async function run(request: Request, env: Env): Promise<Response> {
   const asker = askerOf(request, env);
   if (asker.token === undefined) return (await closed(env)) ?? problemResponse("auth.required");
-  return admitted(asker, env, () => runResponse(request, asker, () => gatewayStub(env)));
+  return asTaskCaller(asker, env, () => runResponse(request, asker, () => gatewayStub(env)));
 }
 /** Answers a caller who may chat. No body of a stranger is read. */
-async function admitted(asker: HttpCaller, env: Env, work: () => Promise<Response>): Promise<Response> {
+async function asTaskCaller(asker: HttpCaller, env: Env, work: () => Promise<Response>): Promise<Response> {
   const callers = instance.admitted;
   if (!callers.has(asker)) {
-    const refused = await refusedTask(asker, env);
+    const refused = await refusalOf(asker, env, "chat");
     if (refused !== undefined) return refused;
     callers.add(asker);
     return work();
   }
   const answer = await work();
   if (answer.ok) return answer;
-  // The caller may have lost the right meanwhile: then that is all that it learns.
-  const refused = await refusedTask(asker, env);
+  // A caller that has lost the right must not learn why its request was refused.
+  const refused = await refusalOf(asker, env, "chat");
   if (refused !== undefined) callers.remove(asker);
   return refused ?? answer;
-}
-async function refusedTask(asker: HttpCaller, env: Env): Promise<Response | undefined> {
-  const outcome = await gatewayStub(env).authenticate(asker);
-  if (!outcome.ok) return failureResponse(outcome.error);
-  return outcome.value.scopes.includes("chat") ? undefined : problemResponse("auth.forbidden", "This needs a client or admin token.");
 }
 
 /** `/jobs`. A token that may only read may look at jobs. */
@@ -175,12 +174,8 @@ async function jobs(request: Request, env: Env, url: URL): Promise<Response> {
   const asker = askerOf(request, env);
   if (asker.token === undefined) return (await closed(env)) ?? problemResponse("auth.required");
   const respondTo = (): Promise<Response> => jobsResponse(request, url, asker, () => gatewayStub(env));
-  if (request.method === "POST" && url.pathname === "/jobs") return admitted(asker, env, respondTo);
-  const outcome = await gatewayStub(env).authenticate(asker);
-  if (!outcome.ok) return failureResponse(outcome.error);
-  if (!outcome.value.scopes.includes(request.method === "GET" ? "read" : "chat"))
-    return problemResponse("auth.forbidden", "This needs a client or admin token.");
-  return respondTo();
+  if (request.method === "POST" && url.pathname === "/jobs") return asTaskCaller(asker, env, respondTo);
+  return (await refusalOf(asker, env, request.method === "GET" ? "read" : "chat")) ?? respondTo();
 }
 
 function askerOf(request: Request, env: Env): HttpCaller {

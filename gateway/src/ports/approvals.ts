@@ -80,12 +80,13 @@ export interface ApprovalTaken {
   readonly endedAt?: number;
 }
 
-/** What the approvals feature offers to other features. */
+/** Questions of one conversation came, or ended. */
 export interface ApprovalChange {
   readonly sessionKey: string;
   /** Codes of questions that ended. */
   readonly ended: readonly string[];
 }
+/** What the approvals feature offers to other features. */
 export interface ApprovalsPort {
   readonly approvals: {
     /** The questions of a conversation that wait now. */

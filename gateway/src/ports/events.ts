@@ -38,7 +38,7 @@ export interface EventConsumerPort {
   /** `isDead`: the queue has given up and the message comes from the dead-letter queue. */
   consumeEvent(text: string, isDead: boolean): Promise<Settled>;
 }
-/** `generation`: how often the event was replayed before this message. Absent: never. */
+/** `generation`: that of the event when the message was sent. Absent: 0. */
 export type QueuedEvent = EventEnvelope & { readonly generation?: number };
 /** The producer's side of the queue. */
 export interface EventQueue {

@@ -9,6 +9,7 @@ import { type Applied, Applier, type ApplyOptions } from "./apply.ts";
 import { SessionClock } from "./clock.ts";
 import { type DecidePorts, presentDecision, recordLooked } from "./decided-calls.ts";
 import { ModelCaller } from "./effects/call-model.ts";
+import { ContextSize } from "./effects/context-size.ts";
 import { Deliverer } from "./effects/deliver.ts";
 import { interpreter } from "./effects/interpret.ts";
 import { inReplyOrder } from "./effects/reply.ts";
@@ -111,10 +112,11 @@ export class SessionDriver {
       wall: host.wall,
       failed: (what, error) => this.#failed(what, error),
     });
+    const size = new ContextSize({ history: () => this.history, contextWindow: parts.contextWindow, wall: host.wall });
     this.#caller = new ModelCaller({
       state: () => this.#applier.state,
       history: () => this.history,
-      contextWindow: parts.contextWindow,
+      size,
       contexts: this.contexts,
       prompts: parts.prompts,
       model: parts.model,
@@ -139,7 +141,7 @@ export class SessionDriver {
       state: () => this.state,
       messages: () => this.history.messages,
       contexts: this.contexts,
-      tokens: (state) => this.#caller.size.contextTokens(state, this.#history),
+      tokens: (state) => size.contextTokens(state, this.#history),
       parts,
       wall: host.wall,
     });

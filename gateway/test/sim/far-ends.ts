@@ -10,7 +10,7 @@ import type { FakeLedger } from "./ledger.ts";
 import type { FakeModel } from "./model.ts";
 import type { Owner } from "./owner.ts";
 import type { Rng } from "./rng.ts";
-import type { Settings } from "./run-context.ts";
+import type { Settings } from "./settings.ts";
 import type { VirtualTime } from "./time.ts";
 import type { FakeWaits } from "./waits.ts";
 

@@ -232,9 +232,9 @@ function checkApprovals(world: World, rows: readonly LogRow[]): void {
   if (world.settings.policy < 3)
     for (const row of rows) {
       const blocks = row.kind === "assistant" ? row.message.content.filter((block) => block.type === "toolCall") : [];
-      for (const [index, { name, arguments: args }] of blocks.entries()) {
+      for (const [index, { arguments: args }] of blocks.entries()) {
         const callId = (row.kind === "assistant" ? row.calls[index]?.callId : undefined) ?? "";
-        if (world.settings.asksEver(name, args) && started.has(callId) && !asked.has(callId))
+        if (world.settings.needsApproval(args) && started.has(callId) && !asked.has(callId))
           world.problem(`${callId} ran without a question`);
       }
     }

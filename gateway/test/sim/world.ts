@@ -18,7 +18,7 @@ import { FakeNode, type NodePorts } from "./nodes.ts";
 import { type Rng, rng } from "./rng.ts";
 import { VirtualTime } from "./time.ts";
 import { FarEnds, NetworkError } from "./far-ends.ts";
-import { LIMITS_OF_RUN, Settings } from "./run-context.ts";
+import { LIMITS_OF_RUN, Settings } from "./settings.ts";
 import { FakeWaits } from "./waits.ts";
 import { historyProblem } from "./history.ts";
 

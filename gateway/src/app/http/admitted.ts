@@ -15,6 +15,7 @@ export class AdmittedCallers {
   }
   add(caller: HttpCaller): void {
     const [first] = this.#callers;
+    if (this.has(caller)) return;
     if (this.#callers.size >= MOST && first !== undefined) this.#callers.delete(first);
     this.#callers.add(keyOf(caller));
   }

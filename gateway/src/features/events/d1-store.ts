@@ -18,7 +18,7 @@ export interface EventRow {
   readonly status: EventStatus;
   readonly attempts: number;
   readonly replays: number;
-  /** Rises with each replay. Messages and attempts of an older one count no more. */
+  /** Rises with each replay, from 0 when this column was added; `replays` counts all. Messages and attempts of an older one count no more. */
   readonly generation: number;
   readonly reason?: string;
   /** The reason is a limit: nothing failed. */

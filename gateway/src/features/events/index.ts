@@ -1,3 +1,4 @@
+/** Domain events: agents emit them, a queue carries them, handlers get each once (gateway/spec/events.md). */
 import { escalationOf } from "../../agents/definition.ts";
 import type { Topics } from "../../events/topics.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
@@ -16,7 +17,8 @@ import { type Result, succeed } from "../../ports/result.ts";
 import type { PacksPort } from "../../ports/packs.ts";
 import type { RowDatabase } from "../../storage/rows.ts";
 import { eventOfFailed } from "./failed-task.ts";
-import { eventMethods, type EventParts, recordDecision, resolver, takenOf } from "./methods.ts";
+import { eventMethods } from "./methods.ts";
+import { type EventParts, ownerDecision, recordDecision, takenOf } from "./owner-decisions.ts";
 import { EVENT_MIGRATIONS } from "./migrations.ts";
 import { OutboxStore } from "./outbox-store.ts";
 import { EVENT_TOOLS } from "./tools.ts";
@@ -91,7 +93,7 @@ export const eventsFeature: FeatureDefinition<
       });
       return succeed({ events, keeper });
     });
-    const resolve = resolver(ports, load);
+    const resolve = ownerDecision(ports, load);
     ports.eventQuestions.answeredBy(async (id, decided) => {
       const done = await resolve(id, decided);
       if (done.ok) return succeed(takenOf(done.value));

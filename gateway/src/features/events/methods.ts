@@ -1,45 +1,18 @@
-/** The methods of domain events, and the decisions of their owner, however they are given (rules EV7 and EV8). */
+/** The methods of domain events. */
 import { asAgentId, asSessionKey, type DomainEvent, type EventSummary } from "../../../../protocol/gen/types.ts";
-import { isNoWord } from "../../events/expiry.ts";
 import { actorOf } from "../../kernel/authorise.ts";
 import type { Handlers } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import type { ApprovalTaken, EventQuestionsPort } from "../../ports/approvals.ts";
-import { type Result, succeed } from "../../ports/result.ts";
-import type { Decided, EventLog, EventRow, StartRow } from "./d1-store.ts";
-import type { EventKeeper } from "./keeper.ts";
+import type { EventQuestionsPort } from "../../ports/approvals.ts";
+import { succeed } from "../../ports/result.ts";
+import type { EventRow, StartRow } from "./d1-store.ts";
+
+import type { Decide, Load } from "./owner-decisions.ts";
 
 const DEFAULT_LISTED = 50;
 
-/** What is loaded with the first call. */
-export interface EventParts {
-  readonly events: EventLog;
-  readonly keeper: EventKeeper;
-}
-type Audited = Pick<KernelPorts, "audit" | "background">;
-type Load = () => Promise<Result<EventParts>>;
-export type Resolve = (id: string, decided: Decided) => Promise<Result<EventRow>>;
-/** The owner's word, however it was given. */
-export const resolver =
-  ({ audit, background }: Audited, load: Load): Resolve =>
-  async (id, decided) => {
-    const parts = await load();
-    if (!parts.ok) return parts;
-    const done = await parts.value.keeper.resolve(id, decided);
-    recordDecision({ audit, background }, id, decided, done.ok);
-    return done;
-  };
-export function recordDecision({ audit, background }: Audited, id: string, { by, decision }: Decided, isDone: boolean): void {
-  const entry = { actor: by, action: "events.resolve", target: id, detail: decision } as const;
-  background("audit", audit.append({ ...entry, decision: isDone ? "allowed" : "failed" }));
-}
-export function takenOf({ decision, decidedBy }: EventRow): ApprovalTaken & { readonly outcome: "allowed" | "denied" | "expired" } {
-  const outcome = decision === "approve" ? "allowed" : isNoWord(decidedBy) ? "expired" : "denied";
-  return { outcome, ...(decidedBy === undefined ? {} : { by: decidedBy }) };
-}
-
-type MethodPorts = EventQuestionsPort & Audited & Pick<KernelPorts, "config" | "scrub">;
-export function eventMethods({ audit, background, config, scrub, eventQuestions }: MethodPorts, load: Load, resolve: Resolve): Handlers {
+type MethodPorts = EventQuestionsPort & Pick<KernelPorts, "audit" | "background" | "config" | "scrub">;
+export function eventMethods({ audit, background, config, scrub, eventQuestions }: MethodPorts, load: Load, resolve: Decide): Handlers {
   const summaryOf = ({ envelope, status, attempts, reason }: EventRow): EventSummary => ({
     id: envelope.id,
     topic: envelope.topic,

@@ -38,7 +38,7 @@ export const EVENT_TOOLS: readonly Tool[] = [
     {
       name: "emit_event",
       description:
-        "Hands an event to what handles its topic; returns at once. Your topics and their payloads stand in the prompt's section Runtime.",
+        "Hands an event to what handles its topic; returns at once. The Runtime section of the prompt lists your topics and their payloads.",
       policyClass: "write_workspace",
       properties: { topic: { type: "string" }, payload: { type: "object", description: "As the topic's schema has it." } },
     },

@@ -23,7 +23,7 @@ export interface MemoryParts {
 type MethodPorts = Pick<KernelPorts, "audit" | "background" | "config">;
 
 export function memoryMethods({ config, audit, background }: MethodPorts, load: () => Promise<Result<MemoryParts>>): Handlers {
-  const of = (agentId: string | undefined): string => agentId ?? config.defaultAgentId();
+  const agentOrDefault = (agentId: string | undefined): string => agentId ?? config.defaultAgentId();
   const known = (agentId: string): Result<string> => (config.hasAgent(agentId) ? succeed(agentId) : unknownAgent(config, agentId));
   return {
     "memory.list": async (_caller, { agentId, before, superseded = false, limit = DEFAULT_LISTED }) => {
@@ -31,10 +31,10 @@ export function memoryMethods({ config, audit, background }: MethodPorts, load: 
       if (!memory.ok) return memory;
       const { keeper } = memory.value;
       // The memories of a removed agent can still be listed.
-      const page = await keeper.list(of(agentId), { superseded, limit, ...(before === undefined ? {} : { before }) });
+      const page = await keeper.list(agentOrDefault(agentId), { superseded, limit, ...(before === undefined ? {} : { before }) });
       if (!page.ok) return page;
-      const isKnown = config.hasAgent(of(agentId)) || page.value.memories.length > 0;
-      if (!isKnown) return unknownAgent(config, of(agentId));
+      const isKnown = config.hasAgent(agentOrDefault(agentId)) || page.value.memories.length > 0;
+      if (!isKnown) return unknownAgent(config, agentOrDefault(agentId));
       const embeddings = await memory.value.pass.waiting();
       const vectorIndex = await memory.value.indexPass?.behind();
       return succeed({
@@ -48,11 +48,11 @@ export function memoryMethods({ config, audit, background }: MethodPorts, load: 
       const memory = await load();
       if (!memory.ok) return memory;
       const { keeper } = memory.value;
-      const found = await keeper.search(of(agentId), query, limit);
+      const found = await keeper.search(agentOrDefault(agentId), query, limit);
       if (!found.ok) return found;
-      if (found.value.hits.length === 0 && !config.hasAgent(of(agentId))) return unknownAgent(config, of(agentId));
+      if (found.value.hits.length === 0 && !config.hasAgent(agentOrDefault(agentId))) return unknownAgent(config, agentOrDefault(agentId));
       const scores = new Map(found.value.hits.flatMap((hit) => (hit.kind === "memory" ? [[hit.id, hit.score]] : [])));
-      const rows = await keeper.rowsOf(of(agentId), [...scores.keys()]);
+      const rows = await keeper.rowsOf(agentOrDefault(agentId), [...scores.keys()]);
       if (!rows.ok) return rows;
       const memories = [...scores].flatMap(([id, score]) => {
         const row = rows.value.get(id);
@@ -61,7 +61,7 @@ export function memoryMethods({ config, audit, background }: MethodPorts, load: 
       return succeed({ memories, notes: [...found.value.notes] });
     },
     "memory.add": async ({ connection }, { text, agentId, metadata = {}, supersedes, requestId }) => {
-      const agent = known(of(agentId));
+      const agent = known(agentOrDefault(agentId));
       if (!agent.ok) return agent;
       const memory = await load();
       if (!memory.ok) return memory;
@@ -82,11 +82,11 @@ export function memoryMethods({ config, audit, background }: MethodPorts, load: 
       const memory = await load();
       if (!memory.ok) return memory;
       const { keeper } = memory.value;
-      const agent = of(agentId);
+      const agent = agentOrDefault(agentId);
       const forgotten = await keeper.forget(agent, ids);
       const actor = actorOf(connection.principal);
       const decision = forgotten.ok ? "allowed" : "failed";
-      // Each id stands in the audit: an entry has room for some of them.
+      // The audit names each id; an entry has room for some of them.
       for (let from = 0; from < ids.length; from += IDS_OF_ENTRY) {
         const detail = ids.slice(from, from + IDS_OF_ENTRY).join(" ");
         background("audit", audit.append({ actor, action: "memory.forget", target: agent, decision, detail }));

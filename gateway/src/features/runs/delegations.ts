@@ -43,9 +43,9 @@ export class Delegations {
     const id = (await ids.sha256(JSON.stringify(["delegation", asked.from.key, asked.callId]))).slice(0, ID_CHARS);
     const known = delegations.find(id);
     // What is asked for only once: a change of a definition ends no task that has begun.
-    if (known !== undefined && (await this.#hasBegun(known))) return this.#stand(known);
+    if (known !== undefined && (await this.#hasBegun(known))) return this.#status(known);
     const begun = await this.#begun(asked, id);
-    return begun.ok ? this.#stand(begun.value) : begun;
+    return begun.ok ? this.#status(begun.value) : begun;
   }
   async #hasBegun({ id, sessionKey }: DelegatedTask): Promise<boolean> {
     return (await this.#ports.ask(sessionKey, (session) => session.runEnd(runIdOf({ id })))).state !== "unknown";
@@ -127,7 +127,7 @@ export class Delegations {
     const named = canonicalKey(sessionKey, this.#ports.config.mainKey());
     return named.ok && named.address.form === "task";
   }
-  async #stand(task: DelegatedTask): Promise<Result<DelegationStand>> {
+  async #status(task: DelegatedTask): Promise<Result<DelegationStand>> {
     const { runs, delegations, ask } = this.#ports;
     this.#tellQuestions(task);
     const looked = await runs.look(task, runs.questions(task.sessionKey, runIdOf(task)));

@@ -13,7 +13,7 @@ import type { TaskRunPorts } from "./task-runs.ts";
 import { RUN_TOOLS } from "./tools.ts";
 import { TaskStore } from "./task-store.ts";
 import type { TaskPorts } from "./tasks.ts";
-import { FIRST_LOOK_MS, WatchStore } from "./watch-store.ts";
+import { LOOK_STEP_MS, WatchStore } from "./watch-store.ts";
 
 export type RunsPorts = Omit<TaskRunPorts & TaskPorts & DelegationPorts, "store" | "stored" | "runs" | "delegations"> &
   Pick<KernelPorts, "database" | "log">;
@@ -29,10 +29,10 @@ export const runsFeature: FeatureDefinition<
   tools: RUN_TOOLS,
   create(ports) {
     const store = new TaskStore(ports.database);
-    /** Memory only: after a restart, the first look comes at once. */
-    let lookedAt = 0;
     const delegations = new DelegationStore(ports.database);
     const watches = new WatchStore(ports.database);
+    /** In memory only: after a restart, the first look comes at once. */
+    let orphansLookedAt = 0;
     let listener: Parameters<TaskEndsPort["taskEnds"]["toldTo"]>[0] | undefined;
     ports.approvals.onChange(({ sessionKey, ended }) => {
       const task = ended.length === 0 ? undefined : delegations.behind(sessionKey);
@@ -40,17 +40,17 @@ export const runsFeature: FeatureDefinition<
     });
     const stored: TaskRunPorts["stored"] = (task) => {
       if (listener?.takes(task.agentId) !== true) return;
-      watches.add(task, ports.now() + FIRST_LOOK_MS);
+      watches.add(task, ports.now() + LOOK_STEP_MS);
       ports.armFor(watches.next());
     };
-    /** What is not loaded follows nothing. */
+    /** Before the part is loaded, no watch listens. */
     let forgetWatch = (_sessionKey: string): void => undefined;
     const load = once(() =>
       import("./runs.lazy.ts").then(({ Delegations, TaskRuns, Tasks, TaskWatches }) => {
         const runs = new TaskRuns({ ...ports, store, stored, delegations });
         const ends = new TaskWatches({ ...ports, watches, failed: async (task) => (await listener?.failed(task)) ?? true });
         forgetWatch = (sessionKey) => ends.forget(sessionKey);
-        return { ends, runs, tasks: new Tasks({ ...ports, store, runs }), others: new Delegations({ ...ports, runs, delegations }) };
+        return { ends, runs, tasks: new Tasks({ ...ports, store, runs }), delegating: new Delegations({ ...ports, runs, delegations }) };
       }),
     );
     return {
@@ -73,7 +73,7 @@ export const runsFeature: FeatureDefinition<
           look: async (task, seen) => (await load()).runs.look(task, seen),
           stop: async (task) => (await load()).runs.stop(task),
         },
-        delegationRpc: { delegate: async (asked) => (await load()).others.delegate(asked) },
+        delegationRpc: { delegate: async (asked) => (await load()).delegating.delegate(asked) },
         tasksRpc: {
           runTask: async (caller, request) => {
             const done = await (await load()).tasks.run(caller, request);
@@ -88,10 +88,10 @@ export const runsFeature: FeatureDefinition<
         { name: "task_ends", next: () => watches.next(), run: async () => (await load()).ends.sweep() },
         {
           name: "delegations",
-          next: () => (delegations.countOpen() === 0 ? undefined : Math.max(lookedAt + ORPHAN_LOOK_MS, ports.now())),
+          next: () => (delegations.countOpen() === 0 ? undefined : Math.max(orphansLookedAt + ORPHAN_LOOK_MS, ports.now())),
           run: async () => {
-            lookedAt = ports.now();
-            await (await load()).others.endOrphans();
+            orphansLookedAt = ports.now();
+            await (await load()).delegating.endOrphans();
           },
         },
       ],

@@ -2,7 +2,7 @@
  * Waits for news of a run: it has ended or paused, or questions came or ended, which may be those of the tasks that it has handed on. In memory
  * only, so its user must also look from time to time.
  */
-import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
+import { type After, within } from "../../../../protocol/runtime/within.ts";
 import type { NewEvent, Sink, Subscriptions } from "../../kernel/subscriptions.ts";
 import type { ApprovalsPort } from "../../ports/approvals.ts";
 
@@ -10,17 +10,20 @@ const REPORTED_STATES: ReadonlySet<string> = new Set(["final", "error", "aborted
 
 export interface NewsPorts extends Pick<ApprovalsPort, "approvals"> {
   readonly subscriptions: Pick<Subscriptions, "add" | "remove">;
+  readonly after: After;
 }
 
 export class News implements Sink {
   readonly #subscriptions: NewsPorts["subscriptions"];
   readonly #questions: { readonly stop: () => void };
+  readonly #after: After;
   readonly #sessionKey: string;
   readonly #runId: string;
   #next = Promise.withResolvers<void>();
 
-  constructor({ subscriptions, approvals }: NewsPorts, sessionKey: string, runId: string) {
+  constructor({ subscriptions, approvals, after }: NewsPorts, sessionKey: string, runId: string) {
     this.#subscriptions = subscriptions;
+    this.#after = after;
     this.#sessionKey = sessionKey;
     this.#runId = runId;
     subscriptions.add(sessionKey, this);
@@ -37,7 +40,7 @@ export class News implements Sink {
 
   /** Resolves with news since the last call, or after this time. */
   async next(timeoutMs: number): Promise<void> {
-    await within(afterTimeout, timeoutMs, this.#next.promise, () => undefined);
+    await within(this.#after, timeoutMs, this.#next.promise, () => undefined);
     this.#next = Promise.withResolvers<void>();
   }
 

@@ -7,6 +7,11 @@ import { News } from "./news.ts";
 const HOUR = 3_600_000;
 
 function followed() {
+  const timers: { readonly ms: number; readonly work: () => void }[] = [];
+  const after = (ms: number, work: () => void) => {
+    timers.push({ ms, work });
+    return () => undefined;
+  };
   const subscriptions = new Subscriptions();
   const listeners = new Set<() => void>();
   const onChange = (listener: (change: { sessionKey: string; ended: readonly string[] }) => void) => {
@@ -15,7 +20,7 @@ function followed() {
     return { stop: () => void listeners.delete(told) };
   };
   const approvals = { onChange, waiting: () => [], knows: () => false, answer: () => assert.fail("nothing is answered") };
-  const news = new News({ subscriptions, approvals }, "s", "r");
+  const news = new News({ subscriptions, approvals, after }, "s", "r");
   const says = (state: string, runId = "r"): void => subscriptions.publish("s", [{ event: "chat", payload: { runId, state } }]);
   let isOver = false;
   const wait = (): Promise<void> => {
@@ -25,7 +30,7 @@ function followed() {
     });
   };
   const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-  return { news, says, wait, turn, listeners, isOver: () => isOver };
+  return { timers, news, says, wait, turn, listeners, isOver: () => isOver };
 }
 
 test("[RT2] news that come before the wait are not lost, and count once", async () => {
@@ -59,8 +64,13 @@ test("[DG6] a question anywhere ends the wait, because it may be that of a task 
   news.end();
   assert.equal(listeners.size, 0);
 });
-test("[RT3] the wait ends after its time", async () => {
-  const { news } = followed();
-  await news.next(1);
+test("[RT2] the wait ends after its time", async () => {
+  const { timers, news, wait, turn, isOver } = followed();
+  void wait();
+  await turn();
+  assert.deepEqual([timers.map(({ ms }) => ms), isOver()], [[HOUR], false]);
+  timers[0]?.work();
+  await turn();
+  assert.equal(isOver(), true);
   news.end();
 });

@@ -5,6 +5,7 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type AgentReport, asSessionKey, type ReportDelegation, type RunRequest } from "../../../../protocol/gen/types.ts";
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
+import { afterTimeout } from "../../../../protocol/runtime/within.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
@@ -38,7 +39,7 @@ export interface TaskRunPorts
 type Task = Pick<NamedTask, "id" | "agentId">;
 /** What the message of a task has when the run of another agent has handed it on. */
 export type HandedOn = Pick<SessionSend, "origin" | "taint" | "directives">;
-interface Stood extends RunReport {
+interface RunStatus extends RunReport {
   readonly approvals: readonly string[];
 }
 /** A run that sends no news is looked at this often. */
@@ -103,20 +104,28 @@ export class TaskRuns {
     return sent.ok ? succeed(session.value.key) : sent;
   }
 
-  /** Begins the task unless `how` says that it may only be looked at, and gives the report when the run has ended, or waits for the owner. */
-  async run(task: NamedTask, request: RunRequest, resultAccess: ResultAccess, how: "new" | "known" | "look"): Promise<Result<AgentReport>> {
+  /**
+   * The report, when the run has ended or waits for the owner. `begin`: no run exists yet, so the first look waits for news. `resume`: the task
+   * is begun again, which changes nothing when it has begun. `observe`: everything is stopped, so nothing is begun.
+   */
+  async run(
+    task: NamedTask,
+    request: RunRequest,
+    resultAccess: ResultAccess,
+    mode: "begin" | "resume" | "observe",
+  ): Promise<Result<AgentReport>> {
     const session = this.#sessionOf(task);
     if (!session.ok) return session;
     const { key } = session.value;
-    const news = new News(this.#ports, key, runIdOf(task));
+    const news = this.#newsOf(key, task);
     try {
-      const begun = how === "look" ? succeed(key) : await this.begin(task, request);
+      const begun = mode === "observe" ? succeed(key) : await this.begin(task, request);
       if (!begun.ok) return begun;
       // The end of a run that begins now is yet to come, and a look would only delay it.
-      if (how === "new") await news.next(LOOK_MS);
-      const stood = await this.#stood(task, key, [], Number.POSITIVE_INFINITY, news);
-      if (how === "look" && stood.end.state === "unknown") return fail("gateway.stopped");
-      return await this.#reported(task, key, stood, resultAccess);
+      if (mode === "begin") await news.next(LOOK_MS);
+      const status = await this.#waitForRun(task, key, [], Number.POSITIVE_INFINITY, news);
+      if (mode === "observe" && status.end.state === "unknown") return fail("gateway.stopped");
+      return await this.#reported(task, key, status, resultAccess);
     } finally {
       news.end();
     }
@@ -125,14 +134,14 @@ export class TaskRuns {
   async look(task: Task, seen: readonly string[]): Promise<Result<TaskStatus>> {
     const session = this.#sessionOf(task);
     if (!session.ok) return session;
-    const news = new News(this.#ports, session.value.key, runIdOf(task));
-    const stood = await this.#stood(task, session.value.key, seen, JOB_LOOKS, news).finally(() => news.end());
-    if (isRunning(stood.end) && stood.approvals.length === 0) return succeed({ state: "running" });
-    const report = await this.#reported(task, session.value.key, stood, "job");
+    const news = this.#newsOf(session.value.key, task);
+    const status = await this.#waitForRun(task, session.value.key, seen, JOB_LOOKS, news).finally(() => news.end());
+    if (isRunning(status.end) && status.approvals.length === 0) return succeed({ state: "running" });
+    const report = await this.#reported(task, session.value.key, status, "job");
     if (!report.ok) return report;
     return succeed(
-      isRunning(stood.end)
-        ? { state: "awaiting", report: report.value, approvals: stood.approvals }
+      isRunning(status.end)
+        ? { state: "awaiting", report: report.value, approvals: status.approvals }
         : { state: "ended", report: report.value },
     );
   }
@@ -144,14 +153,17 @@ export class TaskRuns {
     return stopped.ok ? succeed(undefined) : stopped;
   }
 
+  #newsOf(sessionKey: string, task: Task): News {
+    return new News({ ...this.#ports, after: afterTimeout }, sessionKey, runIdOf(task));
+  }
   #sessionOf({ id, agentId }: Task): Result<NamedSession> {
     const built = buildKey({ form: "task", agentId, taskId: id }, this.#ports.config.mainKey());
     return built.ok ? succeed({ key: built.key, address: built.address }) : fail("internal");
   }
 
-  async #reported(task: Task, sessionKey: string, stood: Stood, resultAccess: ResultAccess): Promise<Result<AgentReport>> {
-    const { end, approvals } = stood;
-    const story = stood.story ?? (await this.#ports.ask(sessionKey, (session) => session.story({ runId: runIdOf(task) })));
+  async #reported(task: Task, sessionKey: string, status: RunStatus, resultAccess: ResultAccess): Promise<Result<AgentReport>> {
+    const { end, approvals } = status;
+    const story = status.story ?? (await this.#ports.ask(sessionKey, (session) => session.story({ runId: runIdOf(task) })));
     if (!story.ok) return story;
     const delegations = await this.#below(sessionKey, runIdOf(task), 1);
     return succeed(reportOf({ taskId: task.id, agentId: task.agentId, story: story.value, end, approvals, resultAccess, delegations }));
@@ -197,7 +209,7 @@ export class TaskRuns {
   }
 
   /** Waits until the run has ended or asks the owner what is not `seen` yet, for at most `looks` times. */
-  async #stood(task: Task, sessionKey: string, seen: readonly string[], looks: number, news: News): Promise<Stood> {
+  async #waitForRun(task: Task, sessionKey: string, seen: readonly string[], looks: number, news: News): Promise<RunStatus> {
     const runId = runIdOf(task);
     for (let look = 0; ; look++) {
       const report = await this.#ports.ask(sessionKey, (session) => session.runReport(runId));

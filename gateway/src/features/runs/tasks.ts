@@ -26,7 +26,7 @@ const GONE = "The conversation of this task was deleted, and its report with it.
 
 export class Tasks {
   readonly #ports: TaskPorts;
-  /** Requests that wait, by their tasks. A caller that sends one again and again takes the place of no other task. */
+  /** Requests that wait, by their tasks. A caller that sends one again and again uses one permit. */
   readonly #waiting = new Map<string, number>();
 
   constructor(ports: TaskPorts) {
@@ -49,8 +49,8 @@ export class Tasks {
       const taken = await this.#taken(id, request);
       if (!taken.ok) return taken;
       const { task, isKnown } = taken.value;
-      const how = !isKnown ? "new" : stopped() === undefined ? "known" : "look";
-      return await runs.run(task, request.task, request.key === undefined ? "none" : "key", how);
+      const mode = !isKnown ? "begin" : stopped() === undefined ? "resume" : "observe";
+      return await runs.run(task, request.task, request.key === undefined ? "none" : "key", mode);
     } finally {
       this.#leave(id);
     }

@@ -13,8 +13,8 @@ export interface TaskWatch {
 }
 type Row = { id: string; agent_id: string; session_key: string; hops: number; tries: number; looks: number };
 const AT_ONCE = 50;
-/** Until the first look. */
-export const FIRST_LOOK_MS = 15_000;
+/** Until the first look. Each later pause is longer by this. */
+export const LOOK_STEP_MS = 15_000;
 
 export class WatchStore {
   readonly #db: Database;

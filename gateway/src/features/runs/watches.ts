@@ -10,7 +10,7 @@ import type { SessionsPort } from "../../ports/sessions.ts";
 import type { FailedTask } from "../../ports/tasks.ts";
 import { statusOf } from "./report.ts";
 import { runIdOf } from "./run-id.ts";
-import { FIRST_LOOK_MS, type TaskWatch, type WatchStore } from "./watch-store.ts";
+import { LOOK_STEP_MS, type TaskWatch, type WatchStore } from "./watch-store.ts";
 
 export interface WatchPorts extends Pick<SessionsPort, "ask">, Pick<KernelPorts, "arm" | "log" | "now" | "subscriptions"> {
   readonly watches: Pick<WatchStore, "due" | "again" | "remove" | "soon">;
@@ -20,7 +20,7 @@ const LOOK_MAX_MS = 600_000;
 /** The message of a task comes right after its row. */
 const UNKNOWN_LOOKS = 20;
 /** With the longest pause, longer than a task is kept (rule RT6). */
-const MOST_LOOKS = Math.ceil((LIMITS.taskDays * 86_400_000) / LOOK_MAX_MS) + LOOK_MAX_MS / FIRST_LOOK_MS;
+const MOST_LOOKS = Math.ceil((LIMITS.taskDays * 86_400_000) / LOOK_MAX_MS) + LOOK_MAX_MS / LOOK_STEP_MS;
 const ENDS: ReadonlySet<unknown> = new Set(["final", "error", "aborted"]);
 function isEnd(payload: unknown, runId: string): boolean {
   const { runId: of, state } = payload as { readonly runId?: string; readonly state?: string };
@@ -43,7 +43,7 @@ export class TaskWatches {
         else this.#goOn(watch);
       } catch (error) {
         log.warn("task_end_not_told", { task: watch.id, error });
-        watches.again(watch.id, now() + backoffMs(watch.tries + 1, FIRST_LOOK_MS, LOOK_MAX_MS), { ...watch, tries: watch.tries + 1 });
+        watches.again(watch.id, now() + backoffMs(watch.tries + 1, LOOK_STEP_MS, LOOK_MAX_MS), { ...watch, tries: watch.tries + 1 });
       }
     }
   }
@@ -52,7 +52,7 @@ export class TaskWatches {
     const { watches, now } = this.#ports;
     const looks = watch.looks + 1;
     if (looks >= MOST_LOOKS) return this.#end(watch);
-    watches.again(watch.id, now() + Math.min(LOOK_MAX_MS, FIRST_LOOK_MS * looks), { tries: 0, looks });
+    watches.again(watch.id, now() + Math.min(LOOK_MAX_MS, LOOK_STEP_MS * looks), { tries: 0, looks });
     this.follow(watch);
   }
   #end({ id, sessionKey }: TaskWatch): void {

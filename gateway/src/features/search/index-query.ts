@@ -238,7 +238,7 @@ function taken(matches: WordMatches, searched: SearchedSources, excluded: Readon
 }
 /** In the order of their words, of the words of their places and of their nearness. */
 const rankedBy = (matches: WordMatches, candidates: readonly Scored[], nearness?: ReadonlyMap<number, number>): readonly Scored[] =>
-  ranked(candidates, matches.valuesAround(candidates), matches.words, nearness);
+  ranked(candidates, matches.termScoresAround(candidates), matches.words, nearness);
 /** The nearest of all texts are looked at first: most of them are of sources that are searched. */
 function nearestOf(
   searched: SearchedSources,

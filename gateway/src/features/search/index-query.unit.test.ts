@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { database } from "../../../test/features/search/recall-measure.ts";
 import { seeded } from "../../../../test/seeded.ts";
+import type { Vector } from "../../ports/embeddings.ts";
+import { DIMENSIONS } from "./static-embeddings.ts";
 import type { Find } from "./index-query.ts";
 import { IndexStore } from "./index-store.ts";
 import { parseQuery } from "./query.ts";
@@ -39,6 +41,23 @@ function filled(): IndexStore {
   store.add(store.sources.one("archives", "sessions/a.jsonl.gz")?.id ?? 0, docs, { state: "done", sessionKey: "agent:main:main" });
   return store;
 }
+test("[LM11] beside texts with words of the question, the 50 nearest texts without any of them are found, the nearest first", () => {
+  const store = indexOf(["anna sold it", "tomas sold that", ...Array.from({ length: 60 }, (_, index) => `other${index}`)]);
+  const vectorOf = (first: number): Vector => {
+    const bytes = new Int8Array(DIMENSIONS);
+    bytes[0] = first;
+    return { bytes, scale: 1 / 127 };
+  };
+  const embed = (text: string): Vector => vectorOf(text.startsWith("other") ? 127 - Number(text.slice(5)) : 0);
+  while (!store.embedSome({ model: "test", embed }));
+  const hits = found(store, "anna tomas", { near: vectorOf(127), limit: 100 });
+  const others = hits.flatMap(({ marked }) => (marked.startsWith("other") ? [Number(marked.slice(5))] : []));
+  assert.equal(hits.length - others.length, 2);
+  assert.deepEqual(
+    others.toSorted((left, right) => left - right),
+    Array.from({ length: 50 }, (_, index) => index),
+  );
+});
 describe("[SE3] a search among very many texts", () => {
   const store = filled();
   const find = (query: string, more: Partial<Find> = {}) => found(store, query, more);

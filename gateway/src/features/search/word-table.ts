@@ -1,5 +1,5 @@
 /**
- * The words of an index's texts in one piece of memory, for an exact search: FTS5 takes about a hundred times as long to score a text. PURE.
+ * The words of an index's texts in one piece of memory, for an exact search: FTS5 takes much longer to score texts. PURE.
  * A mirror of the table `words`, which can be dropped at any time.
  */
 import type { AskedWords, FirstNumbers } from "./asked-words.ts";
@@ -80,7 +80,7 @@ export class WordTable {
     let place = next();
     /** Counts the phrases of a text, and goes on to the places behind it. */
     const countPhrases = (row: number): boolean => {
-      const [first, to] = [matches.next(), ends[row] as number];
+      const [first, to] = [matches.nextCounts(), ends[row] as number];
       let isFound = false;
       for (; place < to; place = next()) if (asked.countAt(matches.counts, first, words, place, to)) isFound = true;
       return isFound;
@@ -92,14 +92,14 @@ export class WordTable {
       if (text === size) break;
       let isFound = text === row && countPhrases(text);
       if (text === begun) {
-        const first = matches.next();
+        const first = matches.nextCounts();
         asked.countBeginnings(matches.counts, first, this.#texts.ids[text] as number);
         isFound = true;
         begun = this.#nextBegun(asked, text + 1);
       }
       if (isFound) matches.add(this.#texts, text);
     }
-    matches.among(size - this.#removed, this.#allLengths);
+    matches.addTotals(size - this.#removed, this.#allLengths);
   }
   /** The row of the first text, from this row on, with a beginning of a word that is asked for; the number of rows: there is none. */
   #nextBegun(asked: AskedWords, from: number): number {

@@ -1,15 +1,10 @@
-/**
- * CallModel: one call of the model, whose text is streamed to clients as it arrives. Gathers the call's inputs, limits its time, and
- * reports exactly one event. Never retries: the machine does.
- */
-import type { ModelRef } from "../../../../protocol/gen/types.ts";
 import type { SessionMedia } from "../../ports/media.ts";
 import type { ModelClient, ModelOutcome } from "../../ports/model.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { PromptSource } from "../../ports/prompt.ts";
 import type { GsvError } from "../../ports/result.ts";
 import type { MoreOffer, SpendSum } from "../../ports/spend.ts";
-import type { EffectiveConfig, ModelAccess, RunContext } from "../../ports/run-context.ts";
+import type { ModelAccess, RunContext } from "../../ports/run-context.ts";
 import type { History } from "../history.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
@@ -26,7 +21,7 @@ import { sentCall } from "../sent-call.ts";
 import { runTools } from "../tools.ts";
 import { fitView } from "../view.ts";
 import type { After } from "../../../../protocol/runtime/within.ts";
-import { ContextSize, nameOf, type Sized } from "./context-size.ts";
+import { type ContextSize, nameOf, type Sized } from "./context-size.ts";
 import { guardedCall } from "./guarded-call.ts";
 import { RunPrompt } from "./run-prompt.ts";
 import { transcribeRecordings } from "./transcribe-recordings.ts";
@@ -34,7 +29,7 @@ import { transcribeRecordings } from "./transcribe-recordings.ts";
 export interface CallModelPorts {
   readonly state: () => State | undefined;
   readonly history: () => History;
-  readonly contextWindow: (model: ModelRef, config: EffectiveConfig) => number;
+  readonly size: ContextSize;
   readonly contexts: RunContexts;
   readonly prompts: PromptSource;
   readonly model: ModelClient;
@@ -61,11 +56,9 @@ export class ModelCaller {
   readonly #ports: CallModelPorts;
   readonly #prompt: RunPrompt;
   #live: Delta | undefined;
-  readonly size: ContextSize;
 
   constructor(ports: CallModelPorts) {
     this.#ports = ports;
-    this.size = new ContextSize(ports);
     this.#prompt = new RunPrompt({ ...ports, sha256: ports.decide.sha256 });
   }
   /** The text so far of the call that is under way, for clients that begin to follow. */
@@ -140,7 +133,7 @@ export class ModelCaller {
     const registry = runTools(state.identity, this.#ports.native, context);
     const tools = registry.definitions;
     const thinkLevel = thinkLevelFor(run, state.settings, config);
-    const fixedTokens = this.size.fixedTokens(system.value, context.version, tools);
+    const fixedTokens = this.#ports.size.fixedTokens(system.value, context.version, tools);
     const begin = (sized: Sized): Promise<Allowed> =>
       this.#ports.spend.begin({
         model,
@@ -157,13 +150,13 @@ export class ModelCaller {
       failed(error, retryable, { context, models: models.length, offer });
     if (this.#ports.untranscribed().length > 0) {
       // No service is paid for recordings of a message that no model may answer.
-      const first = await begin(this.size.of(run, state, context, model, fixedTokens));
+      const first = await begin(this.#ports.size.measure(run, state, context, model, fixedTokens));
       if (!first.ok) return notAllowed(first);
       first.call.cancel();
       await this.#transcribe(effect, context, flight.signal);
     }
     if (flight.signal.aborted) return undefined;
-    const sized = this.size.of(run, state, context, model, fixedTokens);
+    const sized = this.#ports.size.measure(run, state, context, model, fixedTokens);
     const allowed = await begin(sized);
     if (!allowed.ok) return notAllowed(allowed);
     const { call } = allowed;
@@ -183,13 +176,13 @@ export class ModelCaller {
     const view = { images: this.#ports.model.takesImages(model, config), numbers: this.#ports.mediaNumbers };
     const whole = history.hasMedia ? await this.#ports.media.hydrate(given, view) : given;
     // Hydrated files may be larger than their estimate.
-    const messages = sized.tight || whole !== given ? fitView(whole, sized.budget) : whole;
+    const messages = sized.exceeds || whole !== given ? fitView(whole, sized.budget) : whole;
     if (flight.signal.aborted) {
       call.cancel();
       return undefined;
     }
     const { wall } = this.#ports;
-    const { toolTokens } = this.size;
+    const { toolTokens } = this.#ports.size;
     const { items } = history;
     const sent = sentCall({ at: wall(), model, system: this.#prompt.tokens, toolTokens, items, messages });
     const timeoutMs = this.#timeoutOf(run, context);

@@ -9,6 +9,7 @@ import type { Received } from "../spend-gate.ts";
 import { RunContexts } from "../run-context.ts";
 import { deciding } from "../../../test/session/effect-bench.ts";
 import { ModelCaller, type CallModelPorts } from "./call-model.ts";
+import { ContextSize } from "./context-size.ts";
 import { settle, flight, RUN, media, thinking, context, history, replied, unlimited } from "../../../test/session/effect-bench.ts";
 
 describe("CallModel", () => {
@@ -26,7 +27,7 @@ describe("CallModel", () => {
     const caller = new ModelCaller({
       state: () => thinking,
       history: () => history,
-      contextWindow: () => 100_000,
+      size: new ContextSize({ history: () => history, contextWindow: () => 100_000, wall: () => 7 }),
       contexts: new RunContexts(
         {
           runContext: (_key, known) => Promise.resolve(known === "v1" ? null : context),

@@ -15,7 +15,7 @@ export interface ContextSizePorts {
 export interface Sized {
   /** Tokens that the messages may take, and whether they take more. */
   readonly budget: number;
-  readonly tight: boolean;
+  readonly exceeds: boolean;
   /** Of the whole context, prompt and tools included. */
   readonly tokens: number;
   /** There is no headroom for an answer; this is what could be compacted. */
@@ -43,22 +43,22 @@ export class ContextSize {
   }
 
   /** Product rule P5.3. Uses the window of the called model, and the token count of its last answer where that is plausible. */
-  of(run: Thinking, state: State, { config }: RunContext, model: ModelRef, fixed: number): Sized {
+  measure(run: Thinking, state: State, { config }: RunContext, model: ModelRef, fixedTokens: number): Sized {
     const history = this.#ports.history();
     const limits = contextBudget(this.#ports.contextWindow(model, config), config.compaction);
     const known = knownTokens(state, model, history);
-    const guess = fixed + history.tokens;
+    const guess = fixedTokens + history.tokens;
     // Some servers count only tokens that were not cached, or cut off silently: an implausible count is ignored.
     const tokens = known === undefined ? guess : Math.max(known, guess * LEAST_BELIEVED);
     // The provider may count more tokens than we estimate; then our estimates are scaled.
     const scale = Math.max(1, tokens / guess);
-    const keep = Math.floor(keepBeside(limits, fixed * scale) / scale);
+    const keep = Math.floor(keepBeside(limits, fixedTokens * scale) / scale);
     // The model refused the size, whatever its window is said to be: cut more.
     const halved = (): CutPlan | undefined => planCut(history.items, Math.floor(Math.min(keep / 2, history.tokens / 4)));
     const overflowed = (run.overflows ?? 0) > 0;
     const allow = (allowed: number): number =>
-      Math.max(Math.floor(Math.min(allowed, limits.window) * LEAST_SHARE), Math.floor((allowed - fixed * scale) / scale));
-    if (tokens <= limits.threshold && !overflowed) return { budget: allow(limits.threshold), tight: false, tokens, halved };
+      Math.max(Math.floor(Math.min(allowed, limits.window) * LEAST_SHARE), Math.floor((allowed - fixedTokens * scale) / scale));
+    if (tokens <= limits.threshold && !overflowed) return { budget: allow(limits.threshold), exceeds: false, tokens, halved };
     const enabled = config.compaction?.enabled !== false;
     const wanted = enabled && !overflowed && run.compactionTried === undefined && this.#ports.wall() >= state.autoResetAfter;
     const plan = wanted ? planCut(history.items, keep) : undefined;
@@ -67,7 +67,7 @@ export class ContextSize {
     const budget = allow(overflowed ? Math.floor(Math.min(limits.threshold, tokens) / 2) : enabled ? limits.threshold : limits.window);
     return {
       budget,
-      tight: true,
+      exceeds: true,
       tokens: Math.min(tokens, limits.window),
       halved,
       ...(plan && freed * scale >= limits.threshold * LEAST_FREED ? { plan } : {}),

@@ -14,6 +14,7 @@ import { SUMMARY_SYSTEM } from "../summary.ts";
 import { appendMemory, PARKED_TRIES } from "./append-memory.ts";
 import { deciding } from "../../../test/session/effect-bench.ts";
 import { ModelCaller } from "./call-model.ts";
+import { ContextSize } from "./context-size.ts";
 import { deleteMedia } from "./delete-media.ts";
 import { summarize } from "./summarize.ts";
 import type { After } from "../../../../protocol/runtime/within.ts";
@@ -93,7 +94,7 @@ async function callModel(over: {
   const caller = new ModelCaller({
     state: () => state,
     history: () => history,
-    contextWindow: () => over.window,
+    size: new ContextSize({ history: () => history, contextWindow: () => over.window, wall: () => 1_000 }),
     contexts: contexts(contextOf(over.compaction)),
     prompts: { assemble: () => Promise.resolve({ ok: true, value: { system: "s".repeat(400), sections: [] } }) },
     model: {

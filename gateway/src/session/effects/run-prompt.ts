@@ -17,7 +17,7 @@ export interface RunPromptPorts {
   readonly failed: (what: string, error: unknown) => void;
 }
 /** The part that is the same for all model calls of one run. */
-interface Turn {
+interface AssembledRun {
   readonly ordinal: number;
   readonly system: string;
   readonly layers: DefinedLayers;
@@ -28,18 +28,18 @@ const NO_LAYERS = [0, 0, 0, 0, 0, 0] as const;
 
 export class RunPrompt {
   readonly #ports: RunPromptPorts;
-  #turn: Turn | undefined;
+  #assembled: AssembledRun | undefined;
 
   constructor(ports: RunPromptPorts) {
     this.#ports = ports;
   }
   /** Tokens of the prompt that was given last, by context layer. */
   get tokens(): readonly number[] {
-    return this.#turn?.tokens ?? NO_LAYERS;
+    return this.#assembled?.tokens ?? NO_LAYERS;
   }
   /** Once for a run, so that all its calls have the same bytes before the conversation (P9.2). */
   async of(run: Thinking, context: RunContext, state: State): Promise<Result<string>> {
-    if (this.#turn?.ordinal === run.ordinal) return this.#unchanged(this.#turn);
+    if (this.#assembled?.ordinal === run.ordinal) return this.#unchanged(this.#assembled);
     const assembled = await this.#ports.prompts
       .assemble({
         identity: state.identity,
@@ -63,14 +63,14 @@ export class RunPrompt {
     if (!assembled.ok) return assembled;
     const { system, sections } = assembled.value;
     const layers = layersOf(assembled.value, context.defined);
-    this.#turn = { ordinal: run.ordinal, system, layers, tokens: systemLayers(system, sections) };
-    return this.#unchanged(this.#turn);
+    this.#assembled = { ordinal: run.ordinal, system, layers, tokens: systemLayers(system, sections) };
+    return this.#unchanged(this.#assembled);
   }
   /** Before each call (rule AD10). */
-  async #unchanged({ system, layers }: Turn): Promise<Result<string>> {
+  async #unchanged({ system, layers }: AssembledRun): Promise<Result<string>> {
     const broken = await overridden(system, layers, this.#ports.sha256);
     if (broken === undefined) return { ok: true, value: system };
-    this.#turn = undefined;
+    this.#assembled = undefined;
     return failure("prompt.overridden", `The prompt was not used: its section \`${broken}\` is not the one of the agent's definition.`);
   }
 }

@@ -21,7 +21,7 @@ const TOOL_MS = 20_000;
 const LLM_MS = 15_000;
 
 export class Settings {
-  /** Rises when the policy changes, or what is connected. */
+  /** How often the policy has changed. The version of the settings also names the machines that are away. */
   policy = 0;
   readonly #options: SettingsOptions;
 
@@ -29,11 +29,7 @@ export class Settings {
     this.#options = options;
   }
   /** Each third call, or each. Every fourth policy allows what others ask about. */
-  asks(name: string, args: Readonly<Record<string, unknown>>): boolean {
-    if (this.policy % 4 === 3) return false;
-    return this.asksEver(name, args);
-  }
-  asksEver(_name: string, args: Readonly<Record<string, unknown>>): boolean {
+  needsApproval(args: Readonly<Record<string, unknown>>): boolean {
     return this.#options.asks === "all" || (this.#options.asks === "some" && Number(args["n"]) % 3 === 0);
   }
   /** Rules that ask as `asks` says. Each policy has a version of its own. */
