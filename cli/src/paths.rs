@@ -234,9 +234,12 @@ fn folder(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("."))
 }
 
+/// How the name of a file begins until it is whole.
+pub const UNFINISHED_PREFIX: &str = ".gsv-";
+
 /// A temporary file of its owner alone.
 fn filled(dir: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
-    let mut file = NamedTempFile::with_prefix_in(".gsv-", dir)?;
+    let mut file = NamedTempFile::with_prefix_in(UNFINISHED_PREFIX, dir)?;
     file.write_all(content)?;
     Ok(file)
 }

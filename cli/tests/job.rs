@@ -56,13 +56,12 @@ fn question(code: &str, call: &str) -> Value {
         "text": "rm -rf build", "textBytes": 12, "why": "It runs a program.", "rule": "mode ask", "hash": "h", "createdAt": 1, "expiresAt": 9})
 }
 
+/// Beside one of another conversation, with which the job has nothing to do.
 fn lists(connection: &mut Connection, questions: &[Value]) {
-    serve(
-        connection,
-        "approval.list",
-        &json!({"sessionKey": KEY}),
-        &json!({"approvals": questions}),
-    );
+    let mut other = question("Q9ZZZ", "y/r1/0/0");
+    other["sessionKey"] = json!("agent:main:cli:dm:main");
+    let all: Vec<&Value> = questions.iter().chain([&other]).collect();
+    serve(connection, "approval.list", &json!({}), &json!({"approvals": all}));
 }
 
 const SENTENCE: &str = "The task waits for the owner's word: gsv approval allow K7Q2A.";
@@ -354,6 +353,29 @@ fn jb13_the_question_of_a_job_is_shown_with_its_call_once() {
     })
     .ok();
     assert!(run.stdout.contains(SENTENCE), "{}", run.stdout);
+}
+
+#[test]
+fn jb13_the_question_of_a_task_that_the_job_has_handed_on_is_shown_with_its_call() {
+    let mut below = question("6AMYC", "z/r1/0/0");
+    below["sessionKey"] = json!("agent:helper:task:def");
+    let mut job = waits();
+    job["report"]["metadata"]["approvals"] = json!(["6AMYC"]);
+    let run = played(&["job", "watch", "abc"], |connection| {
+        get(connection, &job);
+        story(connection, &json!([]));
+        lists(connection, &[below]);
+    })
+    .failed(5);
+    for part in [
+        "6AMYC lap__Bash on lap, for agent:helper:task:def",
+        "| rm -rf build",
+        "gsv approval deny 6AMYC",
+    ] {
+        let words = run.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(part), "{part}: {words}");
+        assert!(!words.contains("Q9ZZZ"), "{words}");
+    }
 }
 
 #[test]

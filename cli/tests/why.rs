@@ -62,18 +62,31 @@ fn au7_the_id_of_a_job_stands_for_its_run() {
 }
 
 #[test]
-fn au7_a_job_that_has_not_begun_has_no_story() {
-    let run = played(&["why", "abc"], |connection| {
-        no_run(connection, "abc");
-        serve(connection, "job.get", &json!({"job_id": "abc"}), &job("queued"));
-    })
-    .failed(1);
+fn au7_a_job_that_has_no_run_says_whether_it_may_still_begin() {
+    let why = |job: Value| {
+        played(&["why", "abc"], |connection| {
+            no_run(connection, "abc");
+            serve(connection, "job.get", &json!({"job_id": "abc"}), &job);
+        })
+        .failed(1)
+        .stderr
+    };
+    let queued = why(job("queued"));
+    assert!(queued.contains("The job abc is queued and has not begun."), "{queued}");
+    assert!(queued.contains("gsv job watch abc"), "{queued}");
+    let mut failed = job("failed");
+    failed["error"] = json!({"reason": "agent.unknown", "message": "There is no agent victim."});
+    let failed = why(failed);
     assert!(
-        run.stderr.contains("The job abc is queued and has no run yet."),
-        "{}",
-        run.stderr
+        failed.contains("The job abc never began; it is failed: There is no agent victim."),
+        "{failed}"
     );
-    assert!(run.stderr.contains("gsv job watch abc"), "{}", run.stderr);
+    assert!(!failed.contains("gsv job watch"), "{failed}");
+    let cancelled = why(job("cancelled"));
+    assert!(
+        cancelled.contains("The job abc never began; it is cancelled"),
+        "{cancelled}"
+    );
 }
 
 #[test]

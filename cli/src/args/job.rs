@@ -31,7 +31,7 @@ pub enum JobCommand {
         /// Job, as `gsv job list` shows it
         id: String,
     },
-    /// Show what a job does until it ends; the exit status says how
+    /// Show what a job does until it ends. Exit status: 0 it succeeded, 1 it failed, 5 it waits for your word, 130 it was cancelled
     Watch {
         /// Job, as `gsv job list` shows it
         id: String,

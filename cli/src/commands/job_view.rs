@@ -4,7 +4,7 @@ use gsv_protocol::types::{
     AgentJob, AgentReport, JobStatus, JobSummary, ReportDelegation, ReportStatus, RunId, StoryCall,
 };
 
-use super::call_end::ended_badly;
+use super::call_end::failed_end;
 use crate::clean::one_line;
 use crate::table::Table;
 use crate::units::{ago, dollars, duration};
@@ -19,6 +19,14 @@ pub fn standing(status: JobStatus) -> &'static str {
         JobStatus::Cancelled => "cancelled",
         JobStatus::BudgetExceeded => "out of its budget",
     }
+}
+
+/// Whether the job has not ended.
+pub const fn is_open(status: JobStatus) -> bool {
+    matches!(
+        status,
+        JobStatus::Queued | JobStatus::Running | JobStatus::AwaitingApproval
+    )
 }
 
 /// Whether a text may be the id of a job, as the gateway has it.
@@ -142,7 +150,7 @@ pub fn call_line(call: &StoryCall) -> Option<String> {
         "{}  {}{}{took}",
         one_line(call.tool.as_ref(), 192),
         outcome.as_str(),
-        ended_badly(call)
+        failed_end(call).map_or_else(String::new, |end| format!(", {end}"))
     ))
 }
 

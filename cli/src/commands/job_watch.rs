@@ -240,19 +240,24 @@ fn end(context: &Context, job: &AgentJob, waiting: &[ApprovalEntry]) -> Outcome 
     }
 }
 
-/// What a job waits for. Best effort: a token that only reads may not ask, and then the sentence of the report is shown.
+/// What a job waits for, also when a task that it has handed on asks. Best effort: a token that only reads may not ask, and then the sentence of the report is shown.
 pub async fn questions(client: &Client, job: &AgentJob, tries: u32) -> Vec<ApprovalEntry> {
     let (Some(session_key), JobStatus::AwaitingApproval) = (&job.session_key, job.status) else {
         return Vec::new();
     };
+    let reported = job
+        .report
+        .as_ref()
+        .and_then(|report| report.metadata.approvals.as_ref());
+    let is_reported = |code: &String| reported.is_some_and(|codes| codes.contains(code));
     for _ in 0..tries {
-        let params = ApprovalListParams {
-            session_key: Some(session_key.clone()),
-        };
+        let params = ApprovalListParams { session_key: None };
         let Ok(result) = client.call::<ApprovalList>(params).await else {
             return Vec::new();
         };
-        let of_job = |entry: &ApprovalEntry| entry.event.is_none();
+        let of_job = |entry: &ApprovalEntry| {
+            entry.event.is_none() && (entry.session_key == *session_key || is_reported(&entry.code))
+        };
         let found: Vec<_> = result.approvals.into_iter().filter(of_job).collect();
         if !found.is_empty() {
             return in_order(found);

@@ -41,7 +41,7 @@ pub async fn list(context: &Context, args: args::MemoryList) -> Outcome {
             print(out, memory, None);
         }
         match page.memories.last() {
-            None => out.aside(&format!("The agent has no long-term memories. {OTHERS}")),
+            None => out.aside(&format!("The agent has no long-term memories. {}", others(&agent))),
             Some(last) if page.more => {
                 out.aside(&format!("More: gsv memory list --before {}{agent}", visible(&last.id)));
             }
@@ -59,11 +59,15 @@ pub async fn list(context: &Context, args: args::MemoryList) -> Outcome {
     show.await
 }
 
-/// Where else an agent keeps what it should remember.
-const OTHERS: &str =
-    "What it has noted in its files is in MEMORY.md: `gsv workspace cat MEMORY.md`, `gsv search WORDS`.";
+/// Where else an agent keeps what it should remember. `of`: the flag that names the agent, with a space before it, or nothing.
+fn others(of: &str) -> String {
+    format!(
+        "What it has noted in its files is in MEMORY.md: `gsv workspace cat MEMORY.md{of}`, `gsv search WORDS{of}`."
+    )
+}
 
 pub async fn search(context: &Context, args: args::MemorySearch) -> Outcome {
+    let agent = flag(args.of.agent.as_ref());
     let params = MemorySearchParams {
         query: args.query.join(" "),
         agent_id: args.of.agent,
@@ -75,7 +79,7 @@ pub async fn search(context: &Context, args: args::MemorySearch) -> Outcome {
             print(out, &hit.memory, Some(hit.score));
         }
         if found.memories.is_empty() {
-            out.aside(&format!("Nothing was found. {OTHERS}"));
+            out.aside(&format!("Nothing was found. {}", others(&agent)));
         }
         for note in &found.notes {
             out.warn(&clean(note));

@@ -3,17 +3,17 @@
 use gsv_protocol::errors;
 use gsv_protocol::methods::{JobGet, RunWhy};
 use gsv_protocol::types::{
-    CallId, JobGetParams, RunId, RunWhyParams, RunWhyResult, SessionKey, StoryCall, StoryDecision, StoryEnd,
+    AgentJob, CallId, JobGetParams, RunId, RunWhyParams, RunWhyResult, SessionKey, StoryCall, StoryDecision, StoryEnd,
     StoryFailed, StorySent, StoryStep, Usage,
 };
 
 use super::actors::Actors;
-use super::call_end::ended_badly;
+use super::call_end::failed_end;
 use super::context::Context;
-use super::job_view::{is_id, run_of, standing};
+use super::job_view::{is_id, is_open, run_of, standing};
 use super::machine_view::awaited;
 use super::prompt::layer;
-use crate::clean::visible;
+use crate::clean::{one_line, visible};
 use crate::client::Client;
 use crate::exit::{Failure, Outcome};
 use crate::units::{dollars, grouped, now_ms, time};
@@ -72,6 +72,25 @@ pub async fn run(context: &Context, what: Option<String>, session: Option<Sessio
     Ok(())
 }
 
+/// A job that has no run (yet).
+fn without_run(job: &AgentJob) -> Failure {
+    let id = one_line(&job.job_id, 64);
+    if is_open(job.status) {
+        return Failure::failed(
+            format!("The job {id} is {} and has not begun.", standing(job.status)),
+            format!("Watch it: `gsv job watch {id}`."),
+        );
+    }
+    let reason = job.error.as_ref().map_or_else(
+        || ".".to_owned(),
+        |error| format!(": {}", one_line(&error.message, 1_000)),
+    );
+    Failure::failed(
+        format!("The job {id} never began; it is {}{reason}", standing(job.status)),
+        format!("Look at what it was: `gsv job show {id}`."),
+    )
+}
+
 /// The story of a job's run. None: there is no such job.
 async fn of_job(client: &Client, id: &str) -> Outcome<Option<RunWhyResult>> {
     let params = JobGetParams { job_id: id.to_owned() };
@@ -80,10 +99,7 @@ async fn of_job(client: &Client, id: &str) -> Outcome<Option<RunWhyResult>> {
         job => job?,
     };
     let Some(session_key) = &job.session_key else {
-        return Err(Failure::failed(
-            format!("The job {id} is {} and has no run yet.", standing(job.status)),
-            format!("Watch it: `gsv job watch {id}`."),
-        ));
+        return Err(without_run(&job));
     };
     let params = RunWhyParams {
         session_key: Some(session_key.clone()),
@@ -238,7 +254,7 @@ fn call_lines(call: &StoryCall, actors: &Actors) -> Vec<String> {
         .as_deref()
         .map(|reason| format!(" ({})", visible(reason)))
         .unwrap_or_default();
-    let ended = ended_badly(call);
+    let ended = failed_end(call).map_or_else(String::new, |end| format!(", {end}"));
     let took = call.duration_ms.map(|ms| format!(", {ms} ms")).unwrap_or_default();
     let mut lines = vec![
         format!("  {}  {}", visible(call.tool.as_ref()), visible(call.call_id.as_ref())),

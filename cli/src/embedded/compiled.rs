@@ -17,7 +17,7 @@ use super::layout::Layout;
 use super::runtime::Runtime;
 use crate::private_file;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const COMPILE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What workerd starts with.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub enum Configuration {
 /// The compiled configuration, compiled now unless it was compiled from the current text and scripts. The second value says why there is
 /// none.
 /// A cluster's stays text: the compiled file would have its key in it (CL4).
-pub async fn newest(layout: &Layout, runtime: &Runtime) -> (Configuration, Option<String>) {
+pub async fn current(layout: &Layout, runtime: &Runtime) -> (Configuration, Option<String>) {
     let text = layout.config();
     if cluster::is_joined(layout) {
         return (Configuration::Text(text), None);
@@ -42,9 +42,9 @@ pub async fn newest(layout: &Layout, runtime: &Runtime) -> (Configuration, Optio
 
 async fn compiled(layout: &Layout, runtime: &Runtime) -> Result<PathBuf, String> {
     let path = layout.compiled_config();
-    let made_from = made_from(layout, runtime)?;
-    let mark = |content: &[u8]| format!("{made_from} {}\n", sha256_hex(content));
-    // workerd does not start with a damaged file, and runs what another user may have put there.
+    let fingerprint = fingerprint(layout, runtime)?;
+    let mark = |content: &[u8]| format!("{fingerprint} {}\n", sha256_hex(content));
+    // A damaged file stops workerd from starting, and a file that another user can write could run anything.
     let kept = (fs::read_to_string(layout.compiled_from()), fs::read(&path));
     if let (Ok(kept), Ok(content)) = kept
         && kept == mark(&content)
@@ -66,14 +66,16 @@ async fn compile(layout: &Layout, workerd: &Path) -> Result<Vec<u8>, String> {
         .args(["compile", "--config-only"])
         .arg(layout.config())
         .current_dir(layout.gateway())
+        // It needs none, and what starts the gateway may have secrets in it (CL3).
+        .env_clear()
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
-    match timeout(PATIENCE, running).await {
+    match timeout(COMPILE_TIMEOUT, running).await {
         Ok(Ok(output)) if output.status.success() && !output.stdout.is_empty() => Ok(output.stdout),
         Ok(Ok(output)) => Err(first_line(&output.stderr)),
         Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err(format!("it took more than {} s", PATIENCE.as_secs())),
+        Err(_) => Err(format!("it took more than {} s", COMPILE_TIMEOUT.as_secs())),
     }
 }
 
@@ -83,7 +85,7 @@ fn first_line(stderr: &[u8]) -> String {
 }
 
 /// A hash of the text, and of what tells a change of each file that the text embeds and of workerd.
-fn made_from(layout: &Layout, runtime: &Runtime) -> Result<String, String> {
+fn fingerprint(layout: &Layout, runtime: &Runtime) -> Result<String, String> {
     let text = fs::read_to_string(layout.config()).map_err(|error| error.to_string())?;
     let embedded = embedded(&text).map(|name| layout.gateway().join(name));
     let facts = embedded
@@ -164,8 +166,8 @@ mod tests {
             fs::read_to_string(self.layout.home.join("times")).map_or(0, |text| text.lines().count())
         }
 
-        async fn newest(&self) -> (Configuration, Option<String>) {
-            newest(&self.layout, &self.runtime).await
+        async fn current(&self) -> (Configuration, Option<String>) {
+            current(&self.layout, &self.runtime).await
         }
     }
 
@@ -174,43 +176,53 @@ mod tests {
         let home = Home::new();
         let path = home.layout.compiled_config();
         let compiled = || (Configuration::Compiled(path.clone()), None);
-        assert_eq!(home.newest().await, compiled());
+        assert_eq!(home.current().await, compiled());
         assert_eq!(
             fs::read_to_string(&path).unwrap(),
             "compile --config-only\nembed \"worker.js\""
         );
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!((home.newest().await, home.times()), (compiled(), 1));
+        assert_eq!((home.current().await, home.times()), (compiled(), 1));
 
         fs::write(home.layout.config(), "embed \"worker.js\" 2").unwrap();
-        assert_eq!((home.newest().await, home.times()), (compiled(), 2), "another text");
+        assert_eq!((home.current().await, home.times()), (compiled(), 2), "another text");
         private_file::write(&home.layout.gateway().join("worker.js"), "2").unwrap();
         assert_eq!(
-            (home.newest().await, home.times()),
+            (home.current().await, home.times()),
             (compiled(), 3),
             "another script of the same size"
         );
         home.workerd("echo once >> ../times; echo other");
-        assert_eq!((home.newest().await, home.times()), (compiled(), 4), "another workerd");
+        assert_eq!((home.current().await, home.times()), (compiled(), 4), "another workerd");
         fs::write(&path, "OTHER\n").unwrap();
         assert_eq!(
-            (home.newest().await, home.times()),
+            (home.current().await, home.times()),
             (compiled(), 5),
             "a damaged file of the same length"
         );
         fs::remove_file(&path).unwrap();
-        assert_eq!((home.newest().await, home.times()), (compiled(), 6), "no file");
+        assert_eq!((home.current().await, home.times()), (compiled(), 6), "no file");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
         assert_eq!(
-            (home.newest().await, home.times()),
+            (home.current().await, home.times()),
             (compiled(), 7),
             "a file that others can change"
         );
         let elsewhere = home.layout.home.join("elsewhere");
         fs::rename(&path, &elsewhere).unwrap();
         std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
-        assert_eq!((home.newest().await, home.times()), (compiled(), 8), "a link");
+        assert_eq!((home.current().await, home.times()), (compiled(), 8), "a link");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    /// Cargo gives a test its own variables.
+    #[tokio::test]
+    async fn cl3_the_compiler_gets_no_environment() {
+        let home = Home::new();
+        home.workerd("export -p | grep CARGO > ../environment; echo content");
+        assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+        assert_eq!(home.current().await.1, None);
+        assert_eq!(fs::read_to_string(home.layout.home.join("environment")).unwrap(), "");
     }
 
     #[tokio::test]
@@ -218,12 +230,12 @@ mod tests {
         let home = Home::new();
         let text = Configuration::Text(home.layout.config());
         home.workerd("echo 'no such option' >&2; exit 1");
-        assert_eq!(home.newest().await, (text, Some("no such option".to_owned())));
+        assert_eq!(home.current().await, (text, Some("no such option".to_owned())));
         home.workerd("exit 0");
-        assert_eq!(home.newest().await.1.as_deref(), Some("workerd wrote nothing"));
+        assert_eq!(home.current().await.1.as_deref(), Some("workerd wrote nothing"));
         home.workerd("echo content");
         fs::create_dir_all(home.layout.compiled_config().join("in the way")).unwrap();
-        let (configuration, problem) = home.newest().await;
+        let (configuration, problem) = home.current().await;
         assert!(matches!(configuration, Configuration::Text(_)));
         assert!(problem.unwrap().contains("config.bin"));
     }
@@ -232,7 +244,7 @@ mod tests {
     async fn cl4_the_configuration_of_a_cluster_stays_text_because_it_embeds_the_key() {
         let home = Home::new();
         fs::write(home.layout.cluster(), "{}").unwrap();
-        assert_eq!(home.newest().await, (Configuration::Text(home.layout.config()), None));
+        assert_eq!(home.current().await, (Configuration::Text(home.layout.config()), None));
         assert!(!home.layout.compiled_config().exists() && home.times() == 0);
     }
 

@@ -290,10 +290,13 @@ impl Supervisor {
         }
     }
 
-    /// A workerd that was killed leaves what it was writing. Before the next one is started: then no such file is in use.
+    /// A workerd or a GSV that was killed leaves what it was writing. Before the next one is started: then no such file is in use.
     async fn remove_unfinished(&self) {
-        let (workspace, start) = (self.layout.workspace(), SystemTime::now());
-        let removing = tokio::task::spawn_blocking(move || unfinished::remove(&workspace, start));
+        let (workspace, own, start) = (self.layout.workspace(), self.layout.gateway(), SystemTime::now());
+        let removing = tokio::task::spawn_blocking(move || {
+            unfinished::remove_own(&own, start);
+            unfinished::remove(&workspace, start)
+        });
         if let Ok(removed) = removing.await
             && removed.files > 0
         {

@@ -2,9 +2,11 @@
 //! to unfinished files. Runs while no workerd does, so the process in such a name tells nothing: in a container each workerd has the same
 //! one. Must not remove another name, or a file that was changed since this start, and follows no link.
 
-use std::fs;
+use std::fs::{self, DirEntry};
 use std::path::Path;
 use std::time::SystemTime;
+
+use crate::paths::UNFINISHED_PREFIX;
 
 /// workerd names a file so until it is whole: `.NAME.PID.NUMBER.tmp`.
 const END: &str = ".tmp";
@@ -25,20 +27,38 @@ pub fn remove(workspace: &Path, start: SystemTime) -> Removed {
             let Ok(kind) = entry.file_type() else { continue };
             if kind.is_dir() {
                 open.push(entry.path());
-                continue;
-            }
-            if !kind.is_file() || !entry.file_name().to_str().is_some_and(is_unfinished) {
-                continue;
-            }
-            let Ok(meta) = entry.metadata() else { continue };
-            let is_earlier = meta.modified().is_ok_and(|at| at < start);
-            if is_earlier && fs::remove_file(entry.path()).is_ok() {
-                removed.files += 1;
-                removed.bytes += meta.len();
+            } else if kind.is_file() && entry.file_name().to_str().is_some_and(is_unfinished) {
+                removed.take(&entry, start);
             }
         }
     }
     removed
+}
+
+/// What GSV itself was writing into this folder: `start` as in `remove`.
+pub fn remove_own(folder: &Path, start: SystemTime) -> Removed {
+    let mut removed = Removed::default();
+    for entry in fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
+        let is_own = entry
+            .file_name()
+            .to_str()
+            .is_some_and(|name| name.starts_with(UNFINISHED_PREFIX));
+        if is_own && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            removed.take(&entry, start);
+        }
+    }
+    removed
+}
+
+impl Removed {
+    fn take(&mut self, entry: &DirEntry, start: SystemTime) {
+        let Ok(meta) = entry.metadata() else { return };
+        let is_earlier = meta.modified().is_ok_and(|at| at < start);
+        if is_earlier && fs::remove_file(entry.path()).is_ok() {
+            self.files += 1;
+            self.bytes += meta.len();
+        }
+    }
 }
 
 fn is_unfinished(name: &str) -> bool {
@@ -59,6 +79,26 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn p12_what_gsv_was_writing_into_its_folder_is_removed_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir(at(".gsv-folder")).unwrap();
+        std::os::unix::fs::symlink(at("config.bin"), at(".gsv-link")).unwrap();
+        for name in [".gsv-AbC123", "config.bin", "a.gsv-AbC123"] {
+            fs::write(at(name), "12345").unwrap();
+        }
+        let start = SystemTime::now() + Duration::from_secs(60);
+        assert_eq!(
+            remove_own(dir.path(), start - Duration::from_secs(120)),
+            Removed::default()
+        );
+        assert_eq!(remove_own(dir.path(), start), Removed { files: 1, bytes: 5 });
+        assert!(!at(".gsv-AbC123").exists());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 4);
+        assert_eq!(remove_own(&at("missing"), start), Removed::default());
+    }
 
     #[test]
     fn tf8_k30_what_a_killed_workerd_was_writing_is_removed_whatever_its_process_and_nothing_else() {

@@ -55,7 +55,7 @@ impl Worker {
     ) -> Outcome<Self> {
         // workerd does not listen on the file that another process left.
         let _ = std::fs::remove_file(layout.remote_socket());
-        let (configuration, problem) = compiled::newest(layout, runtime).await;
+        let (configuration, problem) = compiled::current(layout, runtime).await;
         if let Some(problem) = problem {
             log.line(
                 SOURCE,

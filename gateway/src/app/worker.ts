@@ -2,6 +2,7 @@
  * The Worker: answers HTTP. Authenticates each request first, then passes it on; everything but /health, /join, hooks and the channels' webhooks
  * needs a token. What it keeps in memory (instance.ts) only saves questions to the gateway.
  */
+import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { allowedHosts, type Env, isEmbedded, versionOf, webhookChannel } from "../platform/env.ts";
 import { askingLog } from "./asking-log.ts";
 import { healthResponse } from "./http/health.ts";
@@ -12,6 +13,7 @@ import { mediaResponse } from "./http/media.ts";
 import { failureResponse, problemResponse } from "./http/problem.ts";
 import type { route as Route } from "./http/routes.lazy.ts";
 import { runResponse } from "./http/run.ts";
+import { Slots } from "./http/slots.ts";
 import { uploadResponse } from "./http/upload.ts";
 import { addressOf, hostAllowed } from "./http/hosts.ts";
 import { Webhooks } from "./http/webhook.ts";
@@ -155,19 +157,24 @@ async function run(request: Request, env: Env): Promise<Response> {
 /** Answers a caller who may chat. No body of a stranger is read. */
 async function asTaskCaller(asker: HttpCaller, env: Env, work: () => Promise<Response>): Promise<Response> {
   const callers = instance.admitted;
-  if (!callers.has(asker)) {
+  const isKnown = callers.has(asker);
+  // Callers that have lost the right meanwhile must not take every place of a body.
+  const release = isKnown ? unasked.take("tasks") : undefined;
+  if (release === undefined) {
     const refused = await refusalOf(asker, env, "chat");
-    if (refused !== undefined) return refused;
-    callers.add(asker);
-    return work();
+    if (refused !== undefined) callers.remove(asker);
+    else callers.add(asker);
+    return refused ?? work();
   }
-  const answer = await work();
+  const answer = await work().finally(release);
   if (answer.ok) return answer;
-  // A caller that has lost the right must not learn why its request was refused.
-  const refused = await refusalOf(asker, env, "chat");
+  // The gateway has refused the caller itself. Any other refusal says why, which a caller that has lost the right must not learn.
+  const refused = REFUSED_CALLER.has(answer.status) ? answer : await refusalOf(asker, env, "chat");
   if (refused !== undefined) callers.remove(asker);
   return refused ?? answer;
 }
+const unasked = new Slots(LIMITS.taskBodiesAtOnce / 2);
+const REFUSED_CALLER: ReadonlySet<number> = new Set([401, 403]);
 
 /** `/jobs`. A token that may only read may look at jobs. */
 async function jobs(request: Request, env: Env, url: URL): Promise<Response> {

@@ -235,6 +235,21 @@ function pause(ms: number, signal: AbortSignal, timers: Timers): Promise<void> {
 
 export async function callDemo(request: ModelRequest, timers: Timers): Promise<ModelOutcome> {
   if (request.signal.aborted) return cancelled();
+  const late = new AbortController();
+  const stop = timers.set(() => late.abort(), request.timeoutMs);
+  const signal = AbortSignal.any([request.signal, late.signal]);
+  const outcome = await answered({ ...request, signal }, timers).finally(stop);
+  return late.signal.aborted && !request.signal.aborted ? tooLate(request.timeoutMs) : outcome;
+}
+const tooLate = (ms: number): ModelOutcome => ({
+  kind: "failed",
+  error: {
+    reason: "model.timeout",
+    message: `The demo model did not finish within ${Math.round(ms / 1000)} seconds. Send the message again.`,
+  },
+  retryable: true,
+});
+async function answered(request: ModelRequest, timers: Timers): Promise<ModelOutcome> {
   const step = demoStep(request.messages, request.tools, request.systemPrompt);
   const reply = (
     content: AssistantMessage["content"],

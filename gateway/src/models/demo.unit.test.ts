@@ -177,13 +177,25 @@ describe("[P4.2] demo model", () => {
     const heard = request({ messages: [user("slow: 50")], now: time.now });
     const call = createModelClient({ timers: time }).call(heard.request);
     await new Promise(setImmediate);
-    assert.equal(time.pending, 1);
+    assert.equal(time.pending, 2, "the next word, and the time limit");
     time.advance(200);
     await heard.firstText;
     assert.equal(heard.text(), "word1 ");
     heard.abort();
     const outcome = await call;
     assert.ok(outcome.kind === "failed" && outcome.error.reason === "run.aborted");
+    assert.equal(time.pending, 0);
+  });
+  it("[AD8] ends when its time is over", async () => {
+    const time = manualTime();
+    const heard = request({ messages: [user("slow: 50")], now: time.now, timeoutMs: 250 });
+    const call = createModelClient({ timers: time }).call(heard.request);
+    await new Promise(setImmediate);
+    time.advance(200);
+    await heard.firstText;
+    time.advance(50);
+    const outcome = await call;
+    assert.ok(outcome.kind === "failed" && outcome.error.reason === "model.timeout");
     assert.equal(time.pending, 0);
   });
   it("reads how many words are meant, and which process", () => {

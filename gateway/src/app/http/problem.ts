@@ -6,6 +6,8 @@ import type { GsvError } from "../../ports/result.ts";
 /** What a program that speaks HTTP does next, where the contract's own hint is for the command line. */
 const HTTP_HINTS: Partial<Record<ErrorReason, string>> = {
   "auth.required": "Send a token in the header `Authorization: Bearer TOKEN`. Make one: `gsv token create --scope client`.",
+  "protocol.unsupported": "See what an address takes: `GET /openapi.json`.",
+  "protocol.unknown_method": "See the addresses: `GET /openapi.json`.",
 };
 
 export function problem(reason: ErrorReason, detail?: string, hint?: string): ProblemDetails {

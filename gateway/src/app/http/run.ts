@@ -12,6 +12,7 @@ import { failureResponse, problemResponse, SAFE_HEADERS } from "./problem.ts";
 const KEY = /^[\x21-\x7e]{1,255}$/;
 const AGAIN = "Send it again in a second. With the same `Idempotency-Key` it is the same task.";
 const FORM = 'Send one object, such as {"agent_name": "triage", "instructions": "..."}.';
+const SHORTER = "Shorten the instructions or the data, or name a file that the agent can read.";
 const isTask = (value: unknown): value is RunRequest => checkRunRequest(value);
 
 export async function runResponse(request: Request, caller: HttpCaller, gateway: () => TaskPort): Promise<Response> {
@@ -46,7 +47,8 @@ export async function taskOf(request: Request): Promise<TaskRequest | Response> 
     return problemResponse("protocol.invalid_params", "Idempotency-Key: expected 1 to 255 visible ASCII characters.", 400);
   const body = await readAtMost(request, LIMITS.taskBytes, LIMITS.webhookBodyMs);
   if (body === "late") return problemResponse("protocol.late");
-  if (body === "large" || body === "full") return problemResponse("protocol.too_large", `A task has at most ${LIMITS.taskBytes} bytes.`);
+  if (body === "large" || body === "full")
+    return problemResponse("protocol.too_large", `A task has at most ${LIMITS.taskBytes} bytes.`, undefined, SHORTER);
   const text = textOf(body);
   if (text !== undefined && nestsDeeper(text, LIMITS.valueDepth))
     return problemResponse("protocol.too_deep", `A task is nested at most ${LIMITS.valueDepth} levels deep.`);

@@ -64,6 +64,10 @@ export class DelegationStore {
   countOpen(): number {
     return one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM delegations WHERE open = 1")?.n ?? 0;
   }
+  /** Whether an open task was handed on by a run of this conversation. */
+  isAbove(parentKey: string): boolean {
+    return one(this.#db.sql, "SELECT 1 AS found FROM delegations WHERE open = 1 AND parent_key = ? LIMIT 1", parentKey) !== undefined;
+  }
   close(id: string): void {
     run(this.#db.sql, "UPDATE delegations SET open = 0 WHERE id = ?", id);
   }

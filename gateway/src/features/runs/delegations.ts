@@ -15,6 +15,7 @@ import { type Result, succeed } from "../../ports/result.ts";
 import type { StopPort } from "../../ports/sessions.ts";
 import type { DelegatedTask, DelegationStore } from "./delegation-store.ts";
 import { questionKey, runIdOf } from "./run-id.ts";
+import { RunEnds } from "./run-ends.ts";
 import type { TaskRunPorts, TaskRuns } from "./task-runs.ts";
 
 export interface DelegationPorts
@@ -22,9 +23,11 @@ export interface DelegationPorts
     NotifyPort,
     AgentDefinitionsPort,
     Pick<TaskRunPorts, "approvals" | "ask" | "config" | "ids" | "sessions">,
-    Pick<KernelPorts, "arm" | "log"> {
+    Pick<KernelPorts, "arm" | "log" | "subscriptions"> {
   readonly runs: TaskRuns;
   readonly delegations: DelegationStore;
+  /** Runs `endOrphans` now. */
+  readonly lookNow: () => void;
 }
 /** Tasks that runs wait for at once, in the whole gateway. */
 const MAX_OPEN = 64;
@@ -33,13 +36,16 @@ const NOT_DELEGATED = "Do the task yourself, or tell the user that the agent's d
 
 export class Delegations {
   readonly #ports: DelegationPorts;
+  readonly #ends: RunEnds;
 
   constructor(ports: DelegationPorts) {
     this.#ports = ports;
+    this.#ends = new RunEnds(ports.subscriptions);
   }
 
   async delegate(asked: DelegationAsk): Promise<Result<DelegationStand>> {
-    const { ids, delegations } = this.#ports;
+    const { ids, delegations, lookNow } = this.#ports;
+    this.#ends.follow(asked.from.key, asked.runId, lookNow);
     const id = (await ids.sha256(JSON.stringify(["delegation", asked.from.key, asked.callId]))).slice(0, ID_CHARS);
     const known = delegations.find(id);
     // What is asked for only once: a change of a definition ends no task that has begun.
@@ -152,6 +158,10 @@ export class Delegations {
     }
   }
 
+  /** The conversation was deleted. */
+  forget(sessionKey: string): void {
+    this.#ends.forget(sessionKey);
+  }
   /** Ends the tasks that no run waits for any more (rule DG5). */
   async endOrphans(): Promise<void> {
     for (const task of this.#ports.delegations.open()) {

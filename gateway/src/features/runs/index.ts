@@ -15,7 +15,7 @@ import { TaskStore } from "./task-store.ts";
 import type { TaskPorts } from "./tasks.ts";
 import { LOOK_STEP_MS, WatchStore } from "./watch-store.ts";
 
-export type RunsPorts = Omit<TaskRunPorts & TaskPorts & DelegationPorts, "store" | "stored" | "runs" | "delegations"> &
+export type RunsPorts = Omit<TaskRunPorts & TaskPorts & DelegationPorts, "store" | "stored" | "runs" | "delegations" | "lookNow"> &
   Pick<KernelPorts, "database" | "log">;
 /** Tasks that other agents wait for are looked at this often: the run above may have ended. */
 const ORPHAN_LOOK_MS = 15_000;
@@ -44,13 +44,21 @@ export const runsFeature: FeatureDefinition<
       ports.armFor(watches.next());
     };
     /** Before the part is loaded, no watch listens. */
-    let forgetWatch = (_sessionKey: string): void => undefined;
+    let forget = (_sessionKey: string): void => undefined;
+    const lookNow = (): void => {
+      orphansLookedAt = 0;
+      ports.armFor(ports.now());
+    };
     const load = once(() =>
       import("./runs.lazy.ts").then(({ Delegations, TaskRuns, Tasks, TaskWatches }) => {
         const runs = new TaskRuns({ ...ports, store, stored, delegations });
         const ends = new TaskWatches({ ...ports, watches, failed: async (task) => (await listener?.failed(task)) ?? true });
-        forgetWatch = (sessionKey) => ends.forget(sessionKey);
-        return { ends, runs, tasks: new Tasks({ ...ports, store, runs }), delegating: new Delegations({ ...ports, runs, delegations }) };
+        const delegating = new Delegations({ ...ports, runs, delegations, lookNow });
+        forget = (sessionKey) => {
+          ends.forget(sessionKey);
+          delegating.forget(sessionKey);
+        };
+        return { ends, runs, tasks: new Tasks({ ...ports, store, runs }), delegating };
       }),
     );
     return {
@@ -99,7 +107,8 @@ export const runsFeature: FeatureDefinition<
         store.sessionGone(key);
         delegations.remove(key);
         watches.forget(key);
-        forgetWatch(key);
+        forget(key);
+        if (delegations.isAbove(key)) lookNow();
       },
     };
   },

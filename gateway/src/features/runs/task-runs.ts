@@ -165,6 +165,7 @@ export class TaskRuns {
     const { end, approvals } = status;
     const story = status.story ?? (await this.#ports.ask(sessionKey, (session) => session.story({ runId: runIdOf(task) })));
     if (!story.ok) return story;
+    if (!isRunning(end)) await this.#stopBelow(sessionKey, runIdOf(task));
     const delegations = await this.#below(sessionKey, runIdOf(task), 1);
     return succeed(reportOf({ taskId: task.id, agentId: task.agentId, story: story.value, end, approvals, resultAccess, delegations }));
   }
@@ -183,6 +184,15 @@ export class TaskRuns {
       costUsd: costUsd ?? 0,
       unpriced: costUsd === undefined ? total : 0,
     });
+  }
+  /** A run that has ended waits for no task (rule DG5): its report says how each of them ended. */
+  async #stopBelow(sessionKey: string, runId: string): Promise<void> {
+    const { ask, delegations } = this.#ports;
+    for (const { id, agentId, sessionKey: key } of delegations.of(sessionKey, runId)) {
+      const own = runIdOf({ id });
+      if (isRunning(await ask(key, (session) => session.runEnd(own)))) await this.stop({ id, agentId });
+      await this.#stopBelow(key, own);
+    }
   }
   /** What the run has handed to others, each followed by what it has handed on itself. */
   async #below(sessionKey: string, runId: string, depth: number): Promise<readonly ReportDelegation[]> {

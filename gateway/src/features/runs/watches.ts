@@ -5,10 +5,10 @@
 import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import type { NewEvent, Sink } from "../../kernel/subscriptions.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import type { FailedTask } from "../../ports/tasks.ts";
 import { statusOf } from "./report.ts";
+import { RunEnds } from "./run-ends.ts";
 import { runIdOf } from "./run-id.ts";
 import { LOOK_STEP_MS, type TaskWatch, type WatchStore } from "./watch-store.ts";
 
@@ -21,18 +21,13 @@ const LOOK_MAX_MS = 600_000;
 const UNKNOWN_LOOKS = 20;
 /** With the longest pause, longer than a task is kept (rule RT6). */
 const MOST_LOOKS = Math.ceil((LIMITS.taskDays * 86_400_000) / LOOK_MAX_MS) + LOOK_MAX_MS / LOOK_STEP_MS;
-const ENDS: ReadonlySet<unknown> = new Set(["final", "error", "aborted"]);
-function isEnd(payload: unknown, runId: string): boolean {
-  const { runId: of, state } = payload as { readonly runId?: string; readonly state?: string };
-  return of === runId && ENDS.has(state);
-}
-
 export class TaskWatches {
   readonly #ports: WatchPorts;
-  readonly #followed = new Map<string, Sink & { readonly sessionKey: string }>();
+  readonly #ends: RunEnds;
 
   constructor(ports: WatchPorts) {
     this.#ports = ports;
+    this.#ends = new RunEnds(ports.subscriptions);
   }
 
   async sweep(): Promise<void> {
@@ -56,33 +51,20 @@ export class TaskWatches {
     this.follow(watch);
   }
   #end({ id, sessionKey }: TaskWatch): void {
-    const { watches, subscriptions } = this.#ports;
-    watches.remove(id);
-    const sink = this.#followed.get(id);
-    if (sink !== undefined) subscriptions.remove(sessionKey, sink);
-    this.#followed.delete(id);
+    this.#ports.watches.remove(id);
+    this.#ends.unfollow(sessionKey, runIdOf({ id }));
   }
-  /** The end of the run is noticed at once. In memory only. */
+  /** The end of the run is noticed at once. */
   follow({ id, sessionKey }: Pick<TaskWatch, "id" | "sessionKey">): void {
-    const { watches, subscriptions, now, arm } = this.#ports;
-    if (this.#followed.has(id)) return;
-    const sink = {
-      sessionKey,
-      deliver: (_key: string, events: readonly NewEvent[]) => {
-        if (!events.some(({ event, payload }) => event === "chat" && isEnd(payload, runIdOf({ id })))) return;
-        watches.soon(id, now());
-        arm();
-      },
-    };
-    if (subscriptions.add(sessionKey, sink)) this.#followed.set(id, sink);
+    const { watches, now, arm } = this.#ports;
+    this.#ends.follow(sessionKey, runIdOf({ id }), () => {
+      watches.soon(id, now());
+      arm();
+    });
   }
   /** The conversation was deleted. */
   forget(sessionKey: string): void {
-    for (const [id, sink] of this.#followed) {
-      if (sink.sessionKey !== sessionKey) continue;
-      this.#ports.subscriptions.remove(sessionKey, sink);
-      this.#followed.delete(id);
-    }
+    this.#ends.forget(sessionKey);
   }
   async #isOver({ id, agentId, sessionKey, hops, tries }: TaskWatch): Promise<boolean> {
     const { ask, failed } = this.#ports;

@@ -169,6 +169,13 @@ describe("[JB1] a request that is refused stores nothing", () => {
     expect(response.status).toBe(401);
     expect(read).not.toHaveBeenCalled();
   });
+  test("a caller who has lost the right since the last job learns nothing else, whatever the body is", async () => {
+    const lost = await token("client");
+    expect((await send("POST", "/jobs", { body: TASK, auth: lost.token })).status).toBe(202);
+    await stage.peer.ok("tokens.revoke", { tokenId: lost.tokenId });
+    for (const body of ["no JSON", { ...TASK, agent_name: "none" }, TASK])
+      expect(await refused(await send("POST", "/jobs", { body, auth: lost.token }))).toEqual([401, "auth.required"]);
+  });
 });
 
 describe("[JB2] the same key", () => {

@@ -6,7 +6,7 @@ import { DelegationStore } from "../../../src/features/runs/delegation-store.ts"
 import type { ModelOutcome, ModelRequest } from "../../../src/ports/model.ts";
 import { says } from "../../session/support.ts";
 import { ADMIN, client, eventually, fetchWorker, gateway, node } from "../../support/gateway.ts";
-import { alarm, jobStage, pass } from "../schedule/support.ts";
+import { alarm, jobStage } from "../schedule/support.ts";
 
 const stage = jobStage();
 type Call = readonly [name: string, args: Readonly<Record<string, unknown>>];
@@ -233,28 +233,48 @@ describe("[DG5] a kill", () => {
     // The call that was cut is made again; nothing else is.
     expect(calledAs("refund").length).toBeLessThanOrEqual(2);
   });
-  test("when the run above is stopped, the task is ended", async () => {
-    let isHeld = true;
+  /** The run of the sorter has handed a task to refund, whose call of the model does not end by itself. */
+  async function heldBelow<T>(
+    begin: () => Promise<T>,
+  ): Promise<{ readonly going: Promise<T>; readonly above: string; readonly below: string }> {
     act({
       sorter: then(uses(hands("refund", "Decide.")), () => "never"),
       refund: async ({ signal }) => {
-        while (isHeld && !signal.aborted) await scheduler.wait(2);
+        while (!signal.aborted) await scheduler.wait(2);
         return says("approve");
       },
     });
-    const going = run("sorter");
+    const going = begin();
     await eventually(() => expect(calledAs("refund")).toHaveLength(1));
     const { sessions } = await stage.peer.ok<{ sessions: { sessionKey: string }[] }>("sessions.list", {});
-    const above = sessions.find(({ sessionKey }) => sessionKey.startsWith("agent:sorter:task:"));
-    await stage.peer.ok("chat.abort", { sessionKey: above?.sessionKey });
-    expect(await going).toMatchObject({ status: "cancelled" });
-    pass(stage, 16_000);
+    const of = (agent: string): string =>
+      sessions.find(({ sessionKey }) => sessionKey.startsWith(`agent:${agent}:task:`))?.sessionKey ?? "";
+    return { going, above: of("sorter"), below: of("refund") };
+  }
+  const endOf = async (sessionKey: string) => (await stage.peer.ok<{ end: string }>("run.why", { sessionKey })).end;
+  test("when the run above is stopped, the task is ended at once, and the report says so", async () => {
+    const { going, above, below } = await heldBelow(() => run("sorter"));
+    await stage.peer.ok("chat.abort", { sessionKey: above });
+    expect(await going).toMatchObject({ status: "cancelled", delegations: [{ agent_name: "refund", status: "cancelled" }] });
+    expect(await endOf(below)).toBe("aborted");
+  });
+  test("when a run in a conversation is stopped, which makes no report, the task is ended at once", async () => {
+    const sessionKey = "agent:sorter:cli:dm:main";
+    const { below } = await heldBelow(() => stage.peer.ok("chat.send", { sessionKey, messageId: "m1", message: "Begin.", runId: "r1" }));
+    await stage.peer.ok("chat.abort", { sessionKey });
     await eventually(async () => {
       await alarm();
-      const again = await run("sorter");
-      expect(again.delegations).toMatchObject([{ agent_name: "refund", status: "cancelled" }]);
+      expect(await endOf(below)).toBe("aborted");
     });
-    isHeld = false;
+  });
+  test("when the conversation above is deleted, the task is ended at once", async () => {
+    const { going, above, below } = await heldBelow(() => run("sorter"));
+    going.catch(() => undefined);
+    await stage.peer.ok("session.delete", { sessionKey: above, stop: true });
+    await eventually(async () => {
+      await alarm();
+      expect(await endOf(below)).toBe("aborted");
+    });
   });
 });
 
