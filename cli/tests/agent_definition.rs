@@ -238,7 +238,7 @@ fn dg2_who_still_hands_tasks_to_an_agent_that_takes_none_is_named() {
         "sorter still has it in `sub_agents`: a task for it is refused until you change that with `gsv agent edit ID`.";
     assert!(run.stderr.contains(one), "{run:?}");
     let deleted = json!({"ok": true, "agentId": "triage", "sessions": 0, "stillNamedBy": ["sorter", "desk"]});
-    let args = ["agent", "delete", "triage", "--yes"];
+    let args = ["agent", "remove", "triage", "--yes"];
     let run = asked(&args, "agents.delete", &json!({"agentId": "triage"}), &deleted).ok();
     assert!(
         run.stderr.contains("sorter, desk still have it in `sub_agents`"),

@@ -186,6 +186,10 @@ fn jb13_list_reads_page_after_page() {
     )
     .ok();
     assert!(none.stderr.contains("gsv job submit"), "{}", none.stderr);
+    let full = json!({"jobs": [row("a1", "failed")], "cursor": "c1"});
+    let older = asked(&["job", "list", "-n", "1"], "job.list", &json!({"limit": 1}), &full).ok();
+    assert!(older.stderr.contains("There are older jobs"), "{}", older.stderr);
+    assert!(!run.stderr.contains("older"), "{}", run.stderr);
 }
 
 #[test]

@@ -41,6 +41,7 @@ pub enum AgentCommand {
     /// Remove the definition of an agent, which then has the defaults
     Undefine(AgentUndefine),
     /// Delete an agent; its files stay in the workspace
+    #[command(alias = "remove")]
     Delete(AgentDelete),
     /// Import an agent from an OpenClaw workspace or from a folder of the reference GSV
     Import(AgentImport),

@@ -53,6 +53,8 @@ pub async fn run(context: &Context, command: JobCommand) -> Outcome {
                 }
                 if is_short {
                     out.aside(&searched_only(&result));
+                } else if result.cursor.is_some() {
+                    out.aside("There are older jobs: show more of them with `--limit`.");
                 }
             });
             Ok(())

@@ -14,7 +14,7 @@ export const eventOfFailed = (
   topic: "",
   escalation: cause,
   payload: {
-    question: `The task ${id} of the agent ${agentId} ${cause === "failed" ? "has failed" : "has used up its budget"}. What should happen?`,
+    question: `The task ${id} of the agent ${agentId} ${cause === "failed" ? "has failed" : "has used up its budget"}. Do you accept that? The task itself does not run again.`,
     reason: message === "" ? "No reason is known." : scrub(message).toWellFormed().slice(0, REASON_CHARS),
     details: { cause, task_id: id, session_key: sessionKey },
   },
