@@ -11,14 +11,14 @@ import type { Gsv, System } from "./system.ts";
 
 const WAIT_MS = 60_000;
 
-function within<T>(promise: Promise<T>, what: string): Promise<T> {
+function within<T>(promise: Promise<T>, what: string, waitMs = WAIT_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${what}: nothing within ${WAIT_MS} ms`)), WAIT_MS);
+    timer = setTimeout(() => reject(new Error(`${what}: nothing within ${waitMs} ms`)), waitMs);
   });
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
-export function ended(client: BenchClient, session: string): Promise<{ at: number; frame: Frame }> {
+export function ended(client: BenchClient, session: string, waitMs = WAIT_MS): Promise<{ at: number; frame: Frame }> {
   return within(
     new Promise((resolve, reject) => {
       const off = client.on((frame) => {
@@ -34,6 +34,7 @@ export function ended(client: BenchClient, session: string): Promise<{ at: numbe
       });
     }),
     `an answer in ${session}`,
+    waitMs,
   );
 }
 function firstDelta(client: BenchClient, session: string): Promise<number> {

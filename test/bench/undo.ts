@@ -7,6 +7,8 @@ import type { Gsv } from "./system.ts";
 
 const CALLS_PER_STEP = 32;
 const FOLDER = "bench-undo";
+/** The run that changes the files is not measured. */
+const RUN_MS = 300_000;
 
 /** `node`: the machine, with this workspace. The time is that of the whole command. */
 export async function undoOfRun(system: Gsv, model: BenchModel, node: { id: string; workspace: string }, files: number): Promise<number> {
@@ -17,7 +19,7 @@ export async function undoOfRun(system: Gsv, model: BenchModel, node: { id: stri
   const calls: QueuedCall[] = names.map((path) => ({ name: `${node.id}__Write`, args: { path, content: `second ${path}` } }));
   for (let at = 0; at < calls.length; at += CALLS_PER_STEP) model.queued.push(calls.slice(at, at + CALLS_PER_STEP));
   const client = await system.open("bench-undo");
-  const final = ended(client, session);
+  const final = ended(client, session, RUN_MS);
   await system.say(client, session, "[text 1] change the files");
   await final;
   client.close();
