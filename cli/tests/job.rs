@@ -153,6 +153,24 @@ fn jb13_an_id_that_no_job_can_have_is_refused_in_words() {
 }
 
 #[test]
+fn jb13_a_beginning_of_an_id_and_empty_instructions_are_refused_in_words() {
+    for command in ["show", "cancel", "watch"] {
+        let method = if command == "cancel" { "job.cancel" } else { "job.get" };
+        let run = played(&["job", command, "o3sf7jff"], |connection| {
+            let request = connection.expect(method);
+            connection.error(&request, 404, "job.not_found", "There is no such job.");
+        });
+        assert_ne!(run.code, Some(0), "{run:?}");
+        let words = run.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        let part = "There is no job o3sf7jff: the id of a job has 26 characters.";
+        assert!(words.contains(part), "{words}");
+        assert!(words.contains("Copy the whole id from `gsv job list`."), "{words}");
+    }
+    let empty = FakeGateway::new().home().gsv(["job", "submit", "main", "  "]).failed(2);
+    assert!(empty.stderr.contains("The instructions are empty."), "{}", empty.stderr);
+}
+
+#[test]
 fn jb13_list_reads_page_after_page() {
     let row = |id: &str, status: &str| {
         json!({"job_id": id, "status": status, "agent_name": "main", "agent_id": "main", "created_at": 1000,

@@ -1,5 +1,6 @@
 //! `gsv job`: tasks for agents that wait for their turn. The report goes to stdout, what happens on the way to stderr.
 
+use gsv_protocol::errors;
 use gsv_protocol::methods::{JobCancel, JobGet, JobList as List, JobSubmit as Submit};
 use gsv_protocol::types::{
     AgentJob, ApprovalEntry, JobCancelParams, JobGetParams, JobListParams, JobListResult, JobStatus, JobSubmitParams,
@@ -18,6 +19,8 @@ use crate::clean::one_line;
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::units::now_ms;
 
+/// Of each id that the gateway gives.
+const ID_CHARS: usize = 26;
 /// A page of the index.
 const PAGE: u8 = 200;
 /// The index counts keys, not matches: a rare status may need many pages.
@@ -35,11 +38,32 @@ fn check_id(id: &str) -> Outcome {
 }
 
 pub async fn run(context: &Context, command: JobCommand) -> Outcome {
-    let out = context.out;
     match &command {
-        JobCommand::Show { id } | JobCommand::Cancel { id } | JobCommand::Watch { id } => check_id(id)?,
-        JobCommand::Submit(_) | JobCommand::List { .. } => {}
+        JobCommand::Show { id } | JobCommand::Cancel { id } | JobCommand::Watch { id } => {
+            check_id(id)?;
+            let given = id.clone();
+            done(context, command)
+                .await
+                .map_err(|failure| whole_id(failure, &given))
+        }
+        JobCommand::Submit(_) | JobCommand::List { .. } => done(context, command).await,
     }
+}
+
+/// A beginning of an id names no job.
+fn whole_id(failure: Failure, id: &str) -> Failure {
+    if !failure.is(&errors::JOB_NOT_FOUND) || id.len() >= ID_CHARS {
+        return failure;
+    }
+    Failure {
+        message: format!("There is no job {id}: the id of a job has {ID_CHARS} characters."),
+        next: "Copy the whole id from `gsv job list`.".to_owned(),
+        ..failure
+    }
+}
+
+async fn done(context: &Context, command: JobCommand) -> Outcome {
+    let out = context.out;
     match command {
         JobCommand::Submit(args) => submit(context, args).await,
         JobCommand::List { status, agent, limit } => {
@@ -117,6 +141,12 @@ fn show(context: &Context, job: &AgentJob, waiting: &[ApprovalEntry]) {
 
 async fn submit(context: &Context, args: JobSubmit) -> Outcome {
     let out = context.out;
+    if args.instructions.trim().is_empty() {
+        return Err(Failure::usage(
+            "The instructions are empty.",
+            "Write what the agent is to do as one argument, in quotes.",
+        ));
+    }
     let payload = args.data.map(|data| payload(context, &data)).transpose()?;
     let has_key = args.key.is_some();
     let params = JobSubmitParams {

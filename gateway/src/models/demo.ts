@@ -131,7 +131,7 @@ function toCall(
   if (phrase.node !== undefined && has(`${phrase.node}__${phrase.tool}`)) return on(phrase.node);
   if (nodes.length === 0) {
     const machine = phrase.node === undefined ? "the machine that you want to use" : `\`${phrase.node}\``;
-    return `No machine is connected, so I can't do that. On ${machine}, start \`gsv node\`, then say it again.`;
+    return `No machine is connected, or this agent may use none (\`tools.allowed\` of its definition), so I can't do that. On ${machine}, start \`gsv node\`, then say it again.`;
   }
   const node = phrase.node === undefined ? (nodes.find(offers) ?? nodes.find((name) => has(`${name}__${phrase.tool}`))) : undefined;
   if (node !== undefined) return on(node);

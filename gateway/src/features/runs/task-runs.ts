@@ -59,6 +59,7 @@ export class TaskRuns {
     const { agentNames, config, packs } = this.#ports;
     const agentId = agentNames.byName(agent_name);
     if (agentId === undefined) return unknownAgent(config, agent_name, await packs.offPackOfAgent(agent_name));
+    if (instructions.trim() === "") return fail("protocol.invalid_params", "The instructions are empty.", "Say what the agent is to do.");
     const higher = overrideIn(payload);
     if (higher !== undefined)
       return fail("context.override", `\`${higher}\` is a key of a higher layer of the prompt, so nothing was run.`);

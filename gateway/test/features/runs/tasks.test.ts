@@ -190,6 +190,11 @@ describe("[RT1] a request that is refused runs nothing", () => {
   });
 });
 
+test("[RT1] instructions of spaces alone run nothing", async () => {
+  expect(await refused({ ...TASK, instructions: " \n" })).toEqual([400, "protocol.invalid_params"]);
+  expect(stage.calls).toHaveLength(0);
+});
+
 describe("[RT1] a field that the contract does not have", () => {
   test("is refused with its name and the one that was probably meant, and runs nothing", async () => {
     const told = async (body: unknown): Promise<string> => {
