@@ -11,7 +11,7 @@ import { JOB_MIGRATIONS } from "./migrations.ts";
 import { nextTurn, type QueuePorts } from "./queue.ts";
 import { QueueStore } from "./queue-store.ts";
 
-export type JobsPorts = Omit<QueuePorts & IntakePorts, "queue" | "turns"> & Pick<KernelPorts, "database">;
+export type JobsPorts = Omit<QueuePorts & IntakePorts, "entries" | "queue"> & Pick<KernelPorts, "database">;
 
 /** Without details, which RPC would lose the type of. */
 function admitted<T>(done: Result<T>): Admitted<T> {
@@ -25,11 +25,11 @@ export const jobsFeature: FeatureDefinition<JobsPorts, EventJobsPort & { readonl
     name: "jobs",
     migrations: JOB_MIGRATIONS,
     create(ports) {
-      const queue = new QueueStore(ports.database);
+      const entries = new QueueStore(ports.database);
       const load = once(() =>
         import("./jobs.lazy.ts").then(({ JobIntake, JobQueue }) => {
-          const turns = new JobQueue({ ...ports, queue });
-          return { turns, intake: new JobIntake({ ...ports, queue, turns }) };
+          const queue = new JobQueue({ ...ports, entries });
+          return { queue, intake: new JobIntake({ ...ports, entries, queue }) };
         }),
       );
       return {
@@ -42,8 +42,8 @@ export const jobsFeature: FeatureDefinition<JobsPorts, EventJobsPort & { readonl
           },
           eventJobs: { start: async (id, request, event) => (await load()).intake.start(id, request, event) },
           jobsRpc: {
-            claimJob: async (turn) => (await load()).turns.claim(turn),
-            updateQueue: async (id, place) => (await load()).turns.place(id, place),
+            claimJob: async (turn) => (await load()).queue.claim(turn),
+            updateQueue: async (id, status) => (await load()).queue.setStatus(id, status),
             beginJob: async (task, request) => {
               // The agent may have been deleted or renamed while the job waited.
               const checked = await ports.taskRuns.check(request);
@@ -53,7 +53,7 @@ export const jobsFeature: FeatureDefinition<JobsPorts, EventJobsPort & { readonl
               return ports.taskRuns.begin(task, request);
             },
             lookAtJob: async (task, seen) => {
-              (await load()).turns.seen(task.id);
+              (await load()).queue.seen(task.id);
               return ports.taskRuns.look(task, seen);
             },
             stopJob: (task) => ports.taskRuns.stop(task),
@@ -66,7 +66,7 @@ export const jobsFeature: FeatureDefinition<JobsPorts, EventJobsPort & { readonl
           "job.get": async (_caller, { job_id }) => (await load()).intake.get(job_id),
           "job.cancel": async (_caller, { job_id }) => (await load()).intake.cancel(job_id),
         },
-        alarms: [{ name: "jobs", next: () => nextTurn({ ...ports, queue }), run: async () => (await load()).turns.sweep() }],
+        alarms: [{ name: "jobs", next: () => nextTurn({ ...ports, entries }), run: async () => (await load()).queue.sweep() }],
       };
     },
   };

@@ -15,8 +15,8 @@ import type { QueueEntry, QueueStore } from "./queue-store.ts";
 
 export interface IntakePorts extends TaskRunsPort, Pick<KernelPorts, "arm" | "ids" | "log" | "now"> {
   readonly admission: Pick<Admission, "grantTask">;
-  readonly queue: QueueStore;
-  readonly turns: JobQueue;
+  readonly entries: QueueStore;
+  readonly queue: JobQueue;
   readonly job: (id: string) => JobPort;
   readonly jobsIndex: () => IndexSpace;
 }
@@ -35,7 +35,7 @@ export class JobIntake {
   }
 
   async submit(tokenId: string, { task, key }: TaskRequest): Promise<Result<JobTaken>> {
-    const { taskRuns, ids, now, queue, job } = this.#ports;
+    const { taskRuns, ids, now, entries, job } = this.#ports;
     const request: RunRequest = {
       agent_name: task.agent_name,
       instructions: task.instructions,
@@ -44,14 +44,14 @@ export class JobIntake {
     // Of the token too: no one meets another's job by its key.
     const keySha256 = key === undefined ? undefined : await ids.sha256(JSON.stringify([tokenId, key]));
     const sha256 = await ids.sha256(JSON.stringify(request));
-    const byKey = () => (keySha256 === undefined ? undefined : queue.byKey(keySha256, now() - LIMITS.jobKeyMs));
+    const byKey = () => (keySha256 === undefined ? undefined : entries.byKey(keySha256, now() - LIMITS.jobKeyMs));
     // The job of a repeated request is found also when its agent is gone.
     const first = byKey();
     const checked = first === undefined ? await taskRuns.check(request) : succeed(first);
     if (!checked.ok) return checked;
     // No wait between here and the row, so that two equal requests make one job.
     const createdAt = now();
-    queue.dropKeys(createdAt - LIMITS.jobKeyMs);
+    entries.dropKeys(createdAt - LIMITS.jobKeyMs);
     const known = byKey();
     if (known !== undefined && known.bodySha256 !== sha256) return fail("task.key_reused");
     const turn: JobTurn = known ?? {
@@ -71,10 +71,10 @@ export class JobIntake {
 
   /** A job for an event, once per id. */
   async start(id: string, request: RunRequest, event: NonNullable<JobTurn["event"]>): Promise<Result<void>> {
-    const { taskRuns, now, queue } = this.#ports;
+    const { taskRuns, now, entries } = this.#ports;
     const checked = await taskRuns.check(request);
     if (!checked.ok) return checked;
-    const known = queue.find(id);
+    const known = entries.find(id);
     return this.#take(
       { ...checked.value, id, event, tenantId: TENANT_ID, createdAt: known?.createdAt ?? now() },
       known,
@@ -84,16 +84,16 @@ export class JobIntake {
   }
   /** Its row, and then the object's: the row of a job whose object may not have it is looked at again. */
   async #take(turn: JobTurn, known: QueueEntry | undefined, keySha256: string | undefined, request: RunRequest): Promise<Result<void>> {
-    const { now, queue, turns, arm, job } = this.#ports;
+    const { now, entries, queue, arm, job } = this.#ports;
     const { id, tenantId, agentId, bodySha256, createdAt, event } = turn;
     if (known === undefined) {
-      if (queue.waiting() >= LIMITS.jobsWaiting) return fail("limit.jobs", `The job queue is full: ${LIMITS.jobsWaiting} jobs wait.`);
-      queue.take(turn, keySha256, createdAt + STORE_MS);
+      if (entries.waiting() >= LIMITS.jobsWaiting) return fail("limit.jobs", `The job queue is full: ${LIMITS.jobsWaiting} jobs wait.`);
+      entries.take(turn, keySha256, createdAt + STORE_MS);
       arm();
-    } else if (known.state === "storing") queue.lookAgain(id, now() + STORE_MS);
+    } else if (known.state === "storing") entries.lookAgain(id, now() + STORE_MS);
     else return succeed(undefined);
     await job(id).accept({ id, tenantId, agentId, bodySha256, createdAt, request, ...(event === undefined ? {} : { event }) });
-    turns.stored(id);
+    queue.stored(id);
     return succeed(undefined);
   }
 
@@ -120,8 +120,8 @@ export class JobIntake {
   }
   /** Asks no object of a job that does not exist, which would make one. */
   async #asked(id: string, ask: (job: JobPort) => Promise<AgentJob | null>): Promise<Result<AgentJob>> {
-    const { queue, job } = this.#ports;
-    if (queue.find(id) === undefined) return fail("job.not_found");
+    const { entries, job } = this.#ports;
+    if (entries.find(id) === undefined) return fail("job.not_found");
     const shown = await ask(job(id));
     return shown === null ? fail("job.not_found") : succeed(shown);
   }
