@@ -6,10 +6,10 @@ const MASK = SLOTS - 1;
 /** Counts are bytes. More occurrences hardly change the score. */
 export const MOST_COUNTED = 255;
 
-/** `phrase`: numbers (stems.ts) that follow each other, mostly one. `beginning`: of a word, with the texts that have it. */
+/** `phrase`: numbers (stems.ts) that follow each other, mostly one. `prefix`: of a word, with the texts that have it. */
 export type AskedWord =
   | { readonly kind: "phrase"; readonly numbers: readonly number[] }
-  | { readonly kind: "beginning"; readonly texts: TextSet };
+  | { readonly kind: "prefix"; readonly texts: TextSet };
 
 /** Ids of texts, one bit each: they are dense. */
 export class TextSet {
@@ -62,17 +62,17 @@ export class AskedWords {
   readonly firsts = new FirstNumbers();
   /** By the slot of their first number. */
   readonly #phrases: Phrase[][] = [];
-  readonly #beginnings: readonly { readonly index: number; readonly texts: TextSet }[];
+  readonly #prefixes: readonly { readonly index: number; readonly texts: TextSet }[];
 
   constructor(words: readonly AskedWord[]) {
-    const beginnings: { index: number; texts: TextSet }[] = [];
+    const prefixes: { index: number; texts: TextSet }[] = [];
     let size = 0;
     for (const word of words) {
-      if (word.kind === "beginning") beginnings.push({ index: size++, texts: word.texts });
+      if (word.kind === "prefix") prefixes.push({ index: size++, texts: word.texts });
       else if (this.#addPhrase(word.numbers, size)) size++;
     }
     this.size = size;
-    this.#beginnings = beginnings;
+    this.#prefixes = prefixes;
   }
   /** False: it is known, or has no number. */
   #addPhrase([first = 0, ...rest]: readonly number[], index: number): boolean {
@@ -95,15 +95,15 @@ export class AskedWords {
     }
     return isFound;
   }
-  /** Adds the beginnings that this text has to its counts, which begin at `first`. */
-  countBeginnings(counts: Uint8Array, first: number, id: number): void {
-    for (const { index, texts } of this.#beginnings) if (texts.has(id)) counts[first + index] = 1;
+  /** Adds the prefixes that this text has to its counts, which begin at `first`. */
+  countPrefixes(counts: Uint8Array, first: number, id: number): void {
+    for (const { index, texts } of this.#prefixes) if (texts.has(id)) counts[first + index] = 1;
   }
-  /** The first of these ids, from `at` on and before `end`, of a text with a beginning; `end`: there is none. */
-  nextWithBeginning(ids: Float64Array, at: number, end: number): number {
-    if (this.#beginnings.length === 0) return end;
+  /** The first of these ids, from `at` on and before `end`, of a text with one of the prefixes; `end`: there is none. */
+  nextWithPrefix(ids: Float64Array, at: number, end: number): number {
+    if (this.#prefixes.length === 0) return end;
     let next = at;
-    while (next < end && !this.#beginnings.some(({ texts }) => texts.has(ids[next] as number))) next++;
+    while (next < end && !this.#prefixes.some(({ texts }) => texts.has(ids[next] as number))) next++;
     return next;
   }
 }

@@ -1,19 +1,17 @@
 /** Puts marks around the words of a question in a text, as FTS5's `highlight` does: `highlight` searches for each text again, which takes longer than the search itself. PURE. */
-import { isBeginning } from "./query.ts";
+import { isPrefix } from "./query.ts";
 import { type Word, wordsIn } from "./stems.ts";
 import { MARK_BEGIN, MARK_END } from "./text.ts";
 
 /** `words`: expressions of FTS5 (query.ts). Their quotation marks are no words. */
 export function withMarks(words: readonly string[]): (text: string) => string {
-  const phrases = words
-    .map((word) => ({ words: wordsIn(word), isBeginning: isBeginning(word) }))
-    .filter(({ words: some }) => some.length > 0);
+  const phrases = words.map((word) => ({ words: wordsIn(word), isPrefix: isPrefix(word) })).filter(({ words: some }) => some.length > 0);
   return (text) => marked(text, phrases);
 }
 interface Phrase {
   readonly words: readonly Word[];
   /** As it is written: the last word may be the beginning of one. */
-  readonly isBeginning: boolean;
+  readonly isPrefix: boolean;
 }
 function marked(text: string, phrases: readonly Phrase[]): string {
   const words = wordsIn(text);
@@ -38,6 +36,6 @@ function marked(text: string, phrases: readonly Phrase[]): string {
 const isAt = (words: readonly Word[], from: number, phrase: Phrase): boolean =>
   phrase.words.every(({ plain, stem }, index) => {
     const word = words[from + index];
-    if (!phrase.isBeginning) return word?.stem === stem;
+    if (!phrase.isPrefix) return word?.stem === stem;
     return index === phrase.words.length - 1 ? word?.plain.startsWith(plain) === true : word?.plain === plain;
   });

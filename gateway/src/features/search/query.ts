@@ -33,10 +33,10 @@ function* tokens(query: string): IterableIterator<Token> {
       yield { kind: "term", term: { text: word.replace(/\*+$/, ""), use, prefix: word.endsWith("*") } };
   }
 }
-const quoted = (text: string, prefix: boolean): string => `"${segment(text).replaceAll('"', '""')}"${prefix ? BEGINNING : ""}`;
-const BEGINNING = " *";
+const quoted = (text: string, prefix: boolean): string => `"${segment(text).replaceAll('"', '""')}"${prefix ? PREFIX : ""}`;
+const PREFIX = " *";
 /** Whether such an expression is the beginning of a word. */
-export const isBeginning = (word: string): boolean => word.endsWith(`"${BEGINNING}`);
+export const isPrefix = (word: string): boolean => word.endsWith(`"${PREFIX}`);
 
 interface Alternative {
   readonly any: Term[];

@@ -4,7 +4,7 @@
  */
 import type { Database } from "../../platform/sql.ts";
 import { type AskedWord, AskedWords, TextSet } from "./asked-words.ts";
-import { isBeginning } from "./query.ts";
+import { isPrefix } from "./query.ts";
 import { wordNumbers } from "./stems.ts";
 import { WordMatches } from "./word-matches.ts";
 import { type WordedText, WordTable } from "./word-table.ts";
@@ -83,7 +83,7 @@ export class WordStore {
     return matches;
   }
   #asked(word: string): AskedWord {
-    if (!isBeginning(word)) return { kind: "phrase", numbers: wordNumbers(word) };
+    if (!isPrefix(word)) return { kind: "phrase", numbers: wordNumbers(word) };
     const { sql } = this.#storage;
     const highest = sql.exec<{ id: number }>("SELECT coalesce(max(doc), 0) AS id FROM words").one().id;
     const texts = new TextSet(highest);
@@ -99,7 +99,7 @@ export class WordStore {
       const ids = JSON.parse(found) as readonly number[];
       for (const id of ids) texts.add(id);
       after = ids.at(-1) ?? highest;
-      if (ids.length < IDS_STEP) return { kind: "beginning", texts };
+      if (ids.length < IDS_STEP) return { kind: "prefix", texts };
     }
   }
   /** Undefined: there are too many words to keep them in memory. */

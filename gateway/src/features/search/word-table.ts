@@ -85,27 +85,27 @@ export class WordTable {
       for (; place < to; place = next()) if (asked.countAt(matches.counts, first, words, place, to)) isFound = true;
       return isFound;
     };
-    let [row, begun] = [0, this.#nextBegun(asked, 0)];
+    let [row, prefixed] = [0, this.#nextPrefixed(asked, 0)];
     for (;;) {
       while (row < size && (ends[row] as number) <= place) row++;
-      const text = Math.min(row, begun);
+      const text = Math.min(row, prefixed);
       if (text === size) break;
       let isFound = text === row && countPhrases(text);
-      if (text === begun) {
+      if (text === prefixed) {
         const first = matches.nextCounts();
-        asked.countBeginnings(matches.counts, first, this.#texts.ids[text] as number);
+        asked.countPrefixes(matches.counts, first, this.#texts.ids[text] as number);
         isFound = true;
-        begun = this.#nextBegun(asked, text + 1);
+        prefixed = this.#nextPrefixed(asked, text + 1);
       }
       if (isFound) matches.add(this.#texts, text);
     }
     matches.addTotals(size - this.#removed, this.#allLengths);
   }
-  /** The row of the first text, from this row on, with a beginning of a word that is asked for; the number of rows: there is none. */
-  #nextBegun(asked: AskedWords, from: number): number {
+  /** The row of the first text, from this row on, with a prefix that is asked for; the number of rows: there is none. */
+  #nextPrefixed(asked: AskedWords, from: number): number {
     const { ids, size, sources } = this.#texts;
-    let row = asked.nextWithBeginning(ids, from, size);
-    while (row < size && sources[row] === GONE) row = asked.nextWithBeginning(ids, row + 1, size);
+    let row = asked.nextWithPrefix(ids, from, size);
+    while (row < size && sources[row] === GONE) row = asked.nextWithPrefix(ids, row + 1, size);
     return row;
   }
   #end(rows: number): number {

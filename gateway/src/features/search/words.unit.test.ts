@@ -192,7 +192,7 @@ test("[SE3] a table finds the same words in WebAssembly and in JavaScript, also 
       const tables = [new WordTable(), new WordTable(undefined, compiled)];
       const texts = new TextSet(40);
       for (const id of ids) texts.add(id);
-      const words = [...phrases.map((numbers) => ({ kind: "phrase", numbers }) as const), { kind: "beginning", texts } as const];
+      const words = [...phrases.map((numbers) => ({ kind: "phrase", numbers }) as const), { kind: "prefix", texts } as const];
       const found = (table: WordTable) => {
         const matches = new WordMatches(words.length);
         table.find(new AskedWords(words), matches);
