@@ -242,6 +242,29 @@ describe("[RT1] what is refused before it costs anything", () => {
     expect((await post(TASK)).status).toBe(200);
     expect(await refused(TASK, page)).toEqual([403, "auth.origin"]);
   });
+  test("callers who were admitted before and have lost the right take at most half of the places for bodies", async () => {
+    const lost = await token("client");
+    expect((await post(TASK, {}, lost.token)).status).toBe(200);
+    await stage.peer.ok("tokens.revoke", { tokenId: lost.tokenId });
+    const bodies: ReadableStreamDefaultController[] = [];
+    let refusedAtOnce = 0;
+    const requests = Array.from({ length: 64 }, async () => {
+      const body = new ReadableStream({ start: (controller) => void bodies.push(controller) });
+      const response = await fetchWorker("http://gsv.test/run", {
+        method: "POST",
+        body,
+        headers: { Authorization: `Bearer ${lost.token}` },
+      });
+      refusedAtOnce++;
+      return response.status;
+    });
+    await eventually(() => expect(refusedAtOnce).toBe(32));
+    expect((await post(TASK)).status, "others have places left").toBe(200);
+    expect(refusedAtOnce).toBe(32);
+    for (const body of bodies) body.close();
+    // Failures of one address are limited, too.
+    for (const status of await Promise.all(requests)) expect([401, 429]).toContain(status);
+  });
   test("a value that is nested too deeply, and a task that is too long as a message, which leaves no conversation", async () => {
     const nested = (levels: number, inside = "1"): string =>
       `{"agent_name":"main","instructions":"x","payload":${"[".repeat(levels)}${inside}${"]".repeat(levels)}}`;
