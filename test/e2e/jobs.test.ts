@@ -122,8 +122,10 @@ describe("jobs", () => {
     assert.deepEqual([again.code, again.stdout], [0, done.stdout]);
     const other = await machine.gsv(["job", "cancel", id]);
     assert.match(other.stderr, /has ended already: succeeded/);
-    const absent = await machine.gsv(["job", "show", "none"]);
+    const absent = await machine.gsv(["job", "show", "a".repeat(id.length)]);
     assert.deepEqual([absent.code, /no such job/.test(absent.stderr)], [1, true], absent.stderr);
+    const short = await machine.gsv(["job", "show", id.slice(0, 8)]);
+    assert.deepEqual([short.code, /the id of a job has 26 characters/.test(short.stderr)], [1, true], short.stderr);
   });
 
   it("[JB5] as many run at once as the setting says", async () => {
