@@ -1,6 +1,7 @@
 /** Checksums of objects, made while their bytes pass. */
+import { countForCollection } from "../../protocol/runtime/collector.ts";
 import { pieces } from "../../protocol/runtime/pause.ts";
-import { countForCollection } from "./collector.ts";
+import { isPart } from "./keys.ts";
 import { CODE, HASHES, R2Failure, toHex, type Checksums, type HashName } from "./wire.ts";
 
 export class Hashes {
@@ -38,11 +39,18 @@ export function verified(actual: Checksums, expected: Checksums): Checksums {
   return actual;
 }
 
-/** What is computed of an object: always md5, its etag. */
-export const wantedOf = (expected: Checksums): readonly HashName[] => [
-  "md5",
-  ...HASHES.map(({ name }) => name).filter((name) => name !== "md5" && expected[name] !== undefined),
-];
+/** An md5, the etag, and what the sender expects. Parts of a file need no md5: the file that they become is verified. */
+export const wantedOf = (key: string, expected: Checksums): readonly HashName[] =>
+  HASHES.map(({ name }) => name).filter((name) => (name === "md5" && !isPart(key)) || expected[name] !== undefined);
+
+/** The pieces of a request. A sender that gives up in the middle of one is no failure of the storage. */
+async function* sent(body: ReadableStream<Uint8Array>, buffers: ArrayBuffer[]): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
+  try {
+    yield* pieces(body, buffers);
+  } catch {
+    throw new R2Failure(400, CODE.invalidArgument, "The request ended too early.");
+  }
+}
 
 /**
  * Streams `body` to `write` and verifies its checksums. On a mismatch it rejects, and `write` has failed. Reuses `buffers`, and leaves its own
@@ -52,10 +60,11 @@ export async function streamVerified(
   write: (whole: ReadableStream<Uint8Array>) => Promise<void>,
   body: ReadableStream<Uint8Array>,
   bytes: number,
+  wanted: readonly HashName[],
   expected: Checksums,
   buffers: ArrayBuffer[] = [],
 ): Promise<Checksums> {
-  const hashes = new Hashes(wantedOf(expected));
+  const hashes = new Hashes(wanted);
   let checksums: Checksums = {};
   let failed: unknown;
   countForCollection(bytes);
@@ -65,7 +74,7 @@ export async function streamVerified(
     try {
       // The last piece waits until the whole is verified: the service has then never seen the end of a wrong body.
       let last: Uint8Array | undefined;
-      for await (const piece of pieces(body, buffers)) {
+      for await (const piece of sent(body, buffers)) {
         await hashes.write(piece);
         if (last !== undefined) await writer.write(last);
         last = piece;

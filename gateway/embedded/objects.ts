@@ -10,7 +10,7 @@ import { pieces } from "../../protocol/runtime/pause.ts";
 import { conditionsHold } from "./conditions.ts";
 import { sameFile, type Disk, type FileStat } from "./disk.ts";
 import { Hashes, hashBytes, streamVerified, verified, wantedOf } from "./hashes.ts";
-import { keyToNames } from "./keys.ts";
+import { isPart, keyToNames } from "./keys.ts";
 import { Queues } from "./queues.ts";
 import type { Intent, Row, Rows } from "./rows.ts";
 import type { Store } from "./store.ts";
@@ -26,8 +26,7 @@ const MAX_BUFFERS = 2;
  * edits it.
  */
 const LARGE_BYTES = 64 * 1024 * 1024;
-const PARTS = "transfers/";
-const isBelieved = (key: string, bytes: number): boolean => bytes >= LARGE_BYTES || key.startsWith(PARTS);
+const isBelieved = (key: string, bytes: number): boolean => bytes >= LARGE_BYTES || isPart(key);
 
 export class Objects implements Store {
   readonly #rows: Rows;
@@ -102,7 +101,7 @@ export class Objects implements Store {
       if (look === "blocked") throw new R2Failure(400, CODE.invalidKey, "A file or link is where this key needs a folder.");
     }
     // Small objects are checked before anything is touched; large ones while they stream, before the file takes their place.
-    const wanted = wantedOf(request.expected);
+    const wanted = wantedOf(key, request.expected);
     const small = bytes <= BUFFER_BYTES ? await readExactly(body, bytes) : null;
     let checksums: Checksums = small === null ? {} : verified(await hashBytes(small, wanted), request.expected);
 
@@ -120,7 +119,8 @@ export class Objects implements Store {
       if (small !== null) await this.#disk.write(names, small);
       else {
         const buffers = this.#buffers.pop() ?? [];
-        checksums = await streamVerified((whole) => this.#disk.write(names, whole), body, bytes, request.expected, buffers);
+        const write = (whole: ReadableStream<Uint8Array>): Promise<void> => this.#disk.write(names, whole);
+        checksums = await streamVerified(write, body, bytes, wanted, request.expected, buffers);
         this.#keepBuffers(buffers);
       }
     } catch (error) {
@@ -133,9 +133,8 @@ export class Objects implements Store {
       this.#rows.forgetIntent(key);
       throw new R2Failure(503, CODE.internal, "The file was changed while it was being written. Try again.");
     }
-    const md5 = checksums.md5 ?? "";
     const known = isBelieved(key, bytes) ? settledFrom(stat) : checkedAt;
-    const row: Row = { ...intent, size: bytes, etag: md5, checksums, mtime: stat.mtime, checkedAt: known };
+    const row: Row = { ...intent, size: bytes, etag: checksums.md5 ?? intent.version, checksums, mtime: stat.mtime, checkedAt: known };
     this.#rows.save(row);
     return row;
   }

@@ -9,7 +9,7 @@
  * Configuration (see README.md beside this): bindings NS (this class) and FS (disk service, writable; `SHARED`: a cluster's bucket).
  */
 import { DurableObject } from "cloudflare:workers";
-import { countForCollection } from "./collector.ts";
+import { countForCollection } from "../../protocol/runtime/collector.ts";
 import { conditionsHold, parseRangeHeader, resolveRange } from "./conditions.ts";
 import { Disk } from "./disk.ts";
 import { keyProblem } from "./keys.ts";

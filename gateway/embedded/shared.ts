@@ -84,16 +84,28 @@ export class SharedObjects implements Store {
     if (!conditionsHold(request.onlyIf, before)) throw new R2Failure(412, CODE.preconditionFailed, "A precondition did not hold.");
     const version = crypto.randomUUID();
     const uploaded = Date.now();
+    const wanted = wantedOf(key, expected);
     const small = bytes <= BUFFER_BYTES ? await readExactly(body, bytes) : null;
-    const known = small === null ? undefined : verified(await hashBytes(small, wantedOf(expected)), expected);
+    const known = small === null ? undefined : verified(await hashBytes(small, wanted), expected);
     let checksums: Checksums;
     const release = this.#unused.hold(version);
     try {
       if (small !== null && known !== undefined) {
         await this.#write(version, small);
         checksums = known;
-      } else checksums = await streamVerified((whole) => this.#write(version, whole), body, bytes, expected);
-      const row: Row = { key, version, size: bytes, etag: checksums.md5 ?? "", uploaded, http, custom, checksums, mtime: 0, checkedAt: 0 };
+      } else checksums = await streamVerified((whole) => this.#write(version, whole), body, bytes, wanted, expected);
+      const row: Row = {
+        key,
+        version,
+        size: bytes,
+        etag: checksums.md5 ?? version,
+        uploaded,
+        http,
+        custom,
+        checksums,
+        mtime: 0,
+        checkedAt: 0,
+      };
       this.#storage.transactionSync(() => {
         this.#rows.save(row);
         this.#unused.forget(version);

@@ -118,9 +118,11 @@ export class Gateway
     this.#kernel.server.accept(server, caller);
     return new Response(null, { status: 101, webSocket: client });
   }
-  override async webSocketMessage(socket: WebSocket, message: string | ArrayBuffer): Promise<void> {
-    await this.#ready();
-    await this.#kernel.server.message(socket, message);
+  /** Waits only where it must: a promise for each chunk of a file costs memory until the next collection. */
+  override webSocketMessage(socket: WebSocket, message: string | ArrayBuffer): Promise<void> | void {
+    const take = (): Promise<void> | void => this.#kernel.server.message(socket, message);
+    const starting = this.#ready();
+    return starting === undefined ? take() : starting.then(take);
   }
   override webSocketClose(socket: WebSocket, code: number, reason: string): void {
     this.#kernel.server.gone(socket, { kind: "closed", text: reason === "" ? `closed (${code})` : reason });

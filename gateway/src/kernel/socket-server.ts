@@ -68,14 +68,13 @@ export class SocketServer {
     this.#expectHello(connections.open(socket, address, vouched));
   }
 
-  async message(socket: WebSocket, message: string | ArrayBuffer): Promise<void> {
+  /** A chunk of a file is taken at once. */
+  message(socket: WebSocket, message: string | ArrayBuffer): Promise<void> | void {
     const connection = this.#ports.connections.of(socket);
-    if (connection === undefined) return;
-    if (connection.phase === "open") {
-      await this.#greet(connection, message);
-      this.#settleHello(socket);
-    } else if (typeof message === "string") await dispatch(this.#ports, connection, message);
-    else if (!this.#ports.features.chunk(connection, message)) this.#ports.connections.strayed(connection, this.#ports.log);
+    if (connection === undefined) return undefined;
+    if (connection.phase === "open") return this.#greet(connection, message).then(() => this.#settleHello(socket));
+    if (typeof message === "string") return dispatch(this.#ports, connection, message);
+    if (!this.#ports.features.chunk(connection, message)) this.#ports.connections.strayed(connection, this.#ports.log);
   }
 
   /** The socket is gone. */

@@ -1,9 +1,10 @@
 /**
  * The end of an attempt that writes a file of the workspace. Each part is an object of its own, from which an attempt after a restart goes on.
- * Two parts are in memory at most: one fills while the other is stored, and what does not fit is not acknowledged. So a slow bucket slows
- * the source down. The parts become the file at the end (storage/workspace/received.ts).
+ * A part is a stream into the bucket, because a write of bytes copies them. What the bucket does not take waits and is not acknowledged,
+ * so a slow bucket slows the source down. The parts become the file at the end (storage/workspace/received.ts).
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import type { Result } from "../../ports/result.ts";
 import { type Bucket, guarded } from "../../storage/bucket.ts";
 import { transferPartKey } from "../../storage/keys.ts";
 import { type Received, storeReceived } from "../../storage/workspace/received.ts";
@@ -16,92 +17,105 @@ export interface BucketDestinationPorts {
   /** What earlier attempts have stored: whole parts. */
   readonly storedBytes: number;
   readonly tell: Tell;
+  readonly passing: (bytes: number) => void;
   /** A part was copied: the attempt is alive. */
   readonly alive: () => void;
   readonly background: (what: string, work: Promise<unknown>) => void;
 }
 
 const PART_BYTES = LIMITS.transferStoredBytes;
+/** What is given to the bucket at once. Each write costs some objects, whatever its size, until the next collection. */
+const PIECE_BYTES = 1024 * 1024;
 
-export function bucketDestination({ bucket, file, storedBytes, tell, alive, background }: BucketDestinationPorts): DestinationEnd {
+interface Part {
+  /** Where it ends in the file. */
+  readonly end: number;
+  readonly writer: WritableStreamDefaultWriter<Uint8Array>;
+  readonly stored: Promise<Result<unknown>>;
+}
+
+export function bucketDestination({ bucket, file, storedBytes, tell, passing, alive, background }: BucketDestinationPorts): DestinationEnd {
   let isClosed = false;
   let size = 0;
-  /** In parts, acknowledged, stored. */
-  let [taken, acked, kept] = [storedBytes, storedBytes, storedBytes];
-  /** Chunks for which no part is free, and how much of the first one was taken. */
+  /** Taken from the chunks, given to the bucket, acknowledged, stored. */
+  let [taken, given, acked, kept] = [storedBytes, storedBytes, storedBytes, storedBytes];
+  /** Chunks that are not taken, as many as the source sends without an acknowledgement. */
   const waiting: Frame[] = [];
+  /** What is taken of the first of them. */
   let used = NUMBER_BYTES;
-  let part: Uint8Array<ArrayBuffer> | undefined;
-  let filled = 0;
-  /** Full parts: the first one is being stored. */
-  const full: Uint8Array<ArrayBuffer>[] = [];
-  /** A large copy does not leave a buffer for each part. */
-  let spare: Uint8Array<ArrayBuffer> | undefined;
+  /** One buffer for all pieces: another one for each would wait for a collection. It has what is taken and not given. */
+  let piece: Uint8Array<ArrayBuffer> | undefined;
+  let part: Part | undefined;
   let isStoring = false;
   let storing: Promise<void> = Promise.resolve();
   const say: Tell = (happening) => {
     if (!isClosed) tell(happening);
   };
 
-  /** Takes what waits, as long as there is a part for it. */
+  /** Where the piece ends that fills now. No piece is in two parts. */
+  const pieceEnd = (): number => Math.min(given + PIECE_BYTES, kept + PART_BYTES, size);
+
   function take(): void {
-    for (let frame = waiting[0]; frame !== undefined; frame = waiting[0]) {
-      if (part === undefined) {
-        if (full.length > 1) break;
-        const length = Math.min(PART_BYTES, size - taken);
-        if (spare !== undefined && spare.length !== length) release(spare);
-        part = spare?.length === length ? spare : new Uint8Array(length);
-        spare = undefined;
-        filled = 0;
-      }
-      const bytes = frame.subarray(used, used + part.length - filled);
-      part.set(bytes, filled);
-      filled += bytes.length;
+    for (let frame = waiting[0]; frame !== undefined && taken < pieceEnd(); frame = waiting[0]) {
+      piece ??= new Uint8Array(Math.min(PIECE_BYTES, size - given));
+      const bytes = frame.subarray(used, used + pieceEnd() - taken);
+      piece.set(bytes, taken - given);
       used += bytes.length;
       taken += bytes.length;
-      if (used === frame.length) {
-        waiting.shift();
-        release(frame);
-        used = NUMBER_BYTES;
-      }
-      if (filled < part.length) continue;
-      full.push(part);
-      part = undefined;
-      if (!isStoring) {
-        isStoring = true;
-        storing = store();
-        background("transfer_write", storing);
-      }
-    }
-    if (taken - acked < LIMITS.transferPartBytes && taken < size) return;
-    if (taken > acked) {
-      acked = taken;
-      say({ kind: "acked", offset: acked, kept });
+      if (used < frame.length) continue;
+      waiting.shift();
+      release(frame);
+      used = NUMBER_BYTES;
     }
   }
-
+  function openPart(): Part {
+    const end = Math.min(kept + PART_BYTES, size);
+    passing(end - kept);
+    const { readable, writable } = new FixedLengthStream(end - kept);
+    const key = transferPartKey(file.id, Math.floor(kept / PART_BYTES));
+    return { end, writer: writable.getWriter(), stored: guarded("store a part of the copy", () => bucket.put(key, readable)) };
+  }
+  /** Gives the bucket what has arrived, in whole pieces. */
   async function store(): Promise<void> {
-    for (let bytes = full[0]; bytes !== undefined && !isClosed; bytes = full[0]) {
-      const content = bytes;
-      const number = Math.floor(kept / PART_BYTES);
-      const put = await guarded("store a part of the copy", () => bucket.put(transferPartKey(file.id, number), content));
-      if (!put.ok) say({ kind: "failed", ...put.error });
-      // The attempt is over: by this error, or meanwhile.
-      if (isClosed || !put.ok) return release(content);
-      full.shift();
-      spare = content;
-      kept += content.length;
-      say({ kind: "acked", offset: acked, kept });
-      if (!isClosed) take();
+    isStoring = true;
+    try {
+      for (take(); piece !== undefined && taken > given && taken === pieceEnd() && !isClosed; take()) {
+        part ??= openPart();
+        const put = await give(piece.subarray(0, taken - given), part);
+        if (put?.ok === false) return say({ kind: "failed", ...put.error });
+        given = taken;
+        if (put !== undefined) [kept, part] = [given, undefined];
+        if (given - acked < LIMITS.transferPartBytes && put === undefined) continue;
+        acked = given;
+        say({ kind: "acked", offset: acked, kept });
+      }
+    } finally {
+      isStoring = false;
+      if (isClosed) releasePiece();
     }
-    isStoring = false;
+  }
+  /** The result of the whole part, with its last piece or when it fails. */
+  async function give(bytes: Uint8Array, { end, writer, stored }: Part): Promise<Result<unknown> | undefined> {
+    const written = writer.write(bytes).then(
+      () => undefined,
+      () => stored,
+    );
+    // A bucket that fails need not read the rest.
+    const failed = await Promise.race([written, stored]);
+    if (failed !== undefined || given + bytes.length < end) return failed;
+    // The bucket has the last word.
+    writer.close().catch(() => undefined);
+    return stored;
+  }
+  function releasePiece(): void {
+    if (piece !== undefined) release(piece);
+    piece = undefined;
   }
 
   async function join(sha256: string): Promise<void> {
     await storing;
     if (isClosed) return;
-    if (spare !== undefined) release(spare);
-    spare = undefined;
+    releasePiece();
     const stored = await storeReceived(bucket, { ...file, sizeBytes: size, sha256 }, alive);
     say(stored.ok ? { kind: "stored", sha256 } : { kind: "failed", ...stored.error });
   }
@@ -109,23 +123,28 @@ export function bucketDestination({ bucket, file, storedBytes, tell, alive, back
   return {
     offer(sizeBytes) {
       size = sizeBytes;
-      taken = acked = kept = Math.min(storedBytes, sizeBytes);
+      taken = given = acked = kept = Math.min(storedBytes, sizeBytes);
       say({ kind: "accepted", offset: kept });
     },
     chunk(frame) {
       waiting.push(frame);
-      take();
+      if (isStoring) return;
+      storing = store();
+      background("transfer_write", storing);
     },
     finish: (sha256) => background("transfer_store", join(sha256)),
     close() {
       isClosed = true;
-      // The first of the full ones is released when it is stored.
-      const unused = [...full.slice(isStoring ? 1 : 0), ...waiting, ...(part ? [part] : []), ...(spare ? [spare] : [])];
-      for (const bytes of unused) release(bytes);
-      for (const list of [full, waiting]) list.length = 0;
-      part = spare = undefined;
+      for (const frame of waiting.splice(0)) release(frame);
+      // What the bucket has of an unfinished part is nothing.
+      part?.writer.abort(new Error("the attempt is over")).catch(() => undefined);
+      // A piece that is being written is released afterwards.
+      if (!isStoring) releasePiece();
       return true;
     },
-    idle: () => storing,
+    async idle() {
+      await storing;
+      await part?.stored;
+    },
   };
 }

@@ -22,6 +22,7 @@ import { taintFrom, taintOf } from "./taint.ts";
 export interface RunnerPorts extends Pick<KernelPorts, "arm" | "background" | "ids" | "now">, NodesPort, Pick<StopPort, "stopped"> {
   readonly store: TransferStore;
   readonly bucket: Bucket;
+  readonly passing: (bytes: number) => void;
   readonly connections: Pick<Connections, "event" | "sendChunk" | "byIdentity" | "carries">;
 }
 type Side = "source" | "destination";
@@ -219,7 +220,7 @@ export class TransferRunner {
     live: () => Live,
     { from, to }: Record<"from" | "to", { readonly connection: Connection; readonly lane: number } | undefined>,
   ): { source: SourceEnd; destination: DestinationEnd } {
-    const { bucket, background, connections, nodes } = this.#ports;
+    const { bucket, background, connections, nodes, passing } = this.#ports;
     const { id, agentId, isForced, by } = row;
     const tell = (happening: Happening): void => this.#feed(live(), happening);
     const alive = (): void => this.#alive(live());
@@ -244,6 +245,7 @@ export class TransferRunner {
               ...shared,
               file: { id, agentId, path: destination.path, replaces: isForced, by, ...(taint === undefined ? {} : { taint }) },
               storedBytes: row.doneBytes,
+              passing,
             })
           : nodeDestination({ ...(nodeTo ?? never()), isForced }),
     };

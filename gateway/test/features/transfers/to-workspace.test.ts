@@ -9,7 +9,7 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { client, eventually, fakeSessions, gateway, type Peer, seed, sha256, until } from "../../support/gateway.ts";
 import { bytesOf, type Machine, machine, newId, sum } from "./machine.ts";
 import { evict } from "../../support/evict.ts";
-import { create, ended, KEY, look, parts } from "./support.ts";
+import { alarmAt, create, ended, KEY, look, parts } from "./support.ts";
 
 beforeEach(async () => {
   await reset();
@@ -22,6 +22,7 @@ afterEach(() => {
 
 describe("a machine's file becomes one of the workspace", () => {
   const PART = LIMITS.transferStoredBytes;
+  const bucket = Object.getPrototypeOf(env.STORAGE) as R2Bucket;
   const bytes = bytesOf(PART + LIMITS.transferPartBytes + 1000);
   async function begin(): Promise<{ owner: Peer; laptop: Machine; id: string; lane: number }> {
     const [owner, laptop, id] = [await client(), await machine("laptop"), newId()];
@@ -119,21 +120,51 @@ describe("a machine's file becomes one of the workspace", () => {
     expect(new Uint8Array((await (await env.STORAGE.get(KEY))?.arrayBuffer()) ?? new ArrayBuffer(0))).toEqual(mine);
   });
 
-  test("[TF2] while the bucket stores nothing two parts are taken, and a machine that sends more than a window beyond is stopped", async () => {
+  test("[TF2] while the bucket takes nothing, nothing is acknowledged, and a machine that sends more than a window is stopped", async () => {
     const { owner, laptop, id, lane } = await begin();
-    const put = vi
-      .spyOn(Object.getPrototypeOf(env.STORAGE) as R2Bucket, "put")
-      .mockImplementation(() => new Promise<never>(() => undefined));
+    const put = vi.spyOn(bucket, "put").mockImplementation(() => new Promise<never>(() => undefined));
     await laptop.peer.ok("transfer.meta", { transferId: lane, size: 100_000_000, version: "v1" });
     await laptop.asked("transfer.start");
-    const content = new Uint8Array(2 * PART);
-    await laptop.fill(lane, content, 0);
     laptop.push(lane, bytes.subarray(0, LIMITS.transferWindowBytes));
+    await until("a part is begun", () => put.mock.calls.length === 1);
     expect(await look(owner, id)).toMatchObject({ state: "running", doneBytes: 0 });
-    expect(laptop.peer.events("transfer.ack").at(-1)?.payload).toMatchObject({ offset: content.length });
+    expect(laptop.peer.events("transfer.ack")).toEqual([]);
     laptop.push(lane, new Uint8Array([1]));
     expect(await ended(owner, id)).toMatchObject({ state: "failed", reason: "transfer.failed" });
     expect((await laptop.asked("transfer.end")).error).toMatch(/rules/);
     put.mockRestore();
+  });
+
+  test("[TF4] [TF8] a bucket that fails in the middle of a part has nothing of it, and the next attempt sends it again", async () => {
+    const { owner, laptop, id, lane } = await begin();
+    const put = vi.spyOn(bucket, "put").mockImplementationOnce(async (_key: string, body: unknown) => {
+      const reader = (body as ReadableStream<Uint8Array>).getReader();
+      for (let read = 0; read < LIMITS.transferPartBytes; ) read += (await reader.read()).value?.length ?? 0;
+      throw new Error("the disk is full");
+    });
+    await laptop.peer.ok("transfer.meta", { transferId: lane, size: bytes.length, version: "v1" });
+    await laptop.asked("transfer.start");
+    laptop.push(lane, bytes.subarray(0, LIMITS.transferWindowBytes));
+    await eventually(async () => expect(await look(owner, id)).toMatchObject({ state: "waiting", doneBytes: 0 }));
+    put.mockRestore();
+    await alarmAt(Date.now() + 6_000);
+    const { transferId: again } = await laptop.asked("transfer.send", 1);
+    await laptop.peer.ok("transfer.meta", { transferId: again, size: bytes.length, version: "v1" });
+    expect(await laptop.asked("transfer.start", 1)).toMatchObject({ transferId: again, offset: 0 });
+    await laptop.fill(again, bytes, 0);
+    await laptop.peer.ok("transfer.complete", { transferId: again, sha256: await sum(bytes) });
+    expect(await ended(owner, id)).toMatchObject({ state: "done", sha256: await sum(bytes) });
+  });
+
+  test("[TF8] the write of an unfinished part ends with its copy", async () => {
+    const { owner, laptop, id, lane } = await begin();
+    const written = vi.spyOn(bucket, "put");
+    await laptop.peer.ok("transfer.meta", { transferId: lane, size: bytes.length, version: "v1" });
+    await laptop.asked("transfer.start");
+    laptop.push(lane, bytes.subarray(0, LIMITS.transferPartBytes));
+    await laptop.asked("transfer.ack");
+    await owner.ok("transfer.cancel", { id });
+    await expect(written.mock.results[0]?.value).rejects.toThrow();
+    expect(await parts(id)).toBe(0);
   });
 });

@@ -1,7 +1,7 @@
 /**
- * Best effort. The engine does not count the memory of native streams, so the collection of a small heap may not come while a file of 4 GiB
- * passes, and 100 MB wait for it. A memory of WebAssembly is counted at its full size and uses no pages: one that is dropped at once makes the
- * collection come. Only for this Worker: its heap is small, so a full collection costs little.
+ * Best effort, for Workers on a person's own machine. The engine does not count the memory of native streams and of callbacks, so the collection
+ * of a small heap may not come while a file of 4 GiB passes, and 100 MB wait for it. A memory of WebAssembly is counted at its full size and
+ * uses no pages: one that is dropped at once makes the collection come.
  */
 const PAGE_BYTES = 65_536;
 /** A sixteenth of what the engine lets add up. */
@@ -14,7 +14,7 @@ export function countForCollection(bytes: number): void {
     void new WebAssembly.Memory({ initial: Math.ceil(Math.min(bytes, COUNTED_BYTES) / PAGE_BYTES) });
   } catch (error) {
     // It reserves addresses, of which a process may have a limited number. Files pass all the same.
-    if (!hasFailed) console.warn("r2: the memory of streams is freed late, because no addresses are left:", error);
+    if (!hasFailed) console.warn("the memory of streams is freed late, because no addresses are left:", error);
     hasFailed = true;
   }
 }
