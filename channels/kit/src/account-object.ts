@@ -22,7 +22,7 @@ import { explainText } from "../../../protocol/runtime/explain.ts";
 import { afterTimeout } from "../../../protocol/runtime/within.ts";
 import { Account, type GatewayCalls } from "./account.ts";
 import { durableDatabase } from "./database.ts";
-import { errorText } from "./limits.ts";
+import { onAlarm } from "./alarm.ts";
 import { logLine } from "./log.ts";
 import type { Platform, PlatformHost } from "./platform.ts";
 
@@ -94,13 +94,13 @@ export abstract class AccountObject<E extends KitEnv> extends DurableObject<E> {
     return this.#own.logout();
   }
   override async alarm(): Promise<void> {
-    try {
-      await this.#own.alarm();
-    } catch (error) {
-      // The runtime retries a failed alarm six times and then never again, so the next alarm is set here.
-      logLine(`channel-${this.channel}`, "alarm_failed", { error: errorText(error) });
-      await this.ctx.storage.setAlarm(Date.now() + 30_000);
-    }
+    const { storage } = this.ctx;
+    await onAlarm(
+      `channel-${this.channel}`,
+      () => this.#own.alarm(),
+      (at) => storage.setAlarm(at),
+      () => Date.now(),
+    );
   }
 }
 

@@ -84,6 +84,14 @@ describe("[A10] settings and logins of an account", () => {
     assert.deepEqual([second.kv.get("p.creds"), second.kv.get("account.config")], [CREDS, { token: SECRET }]);
   });
 
+  test("that were stored while there was no key are sealed when it is back", () => {
+    const { raw } = account(OLD);
+    const plain = account("", raw);
+    plain.kv.put("p.creds", CREDS);
+    assert.ok(plain.inFile(SECRET));
+    assert.ok(!account(OLD, raw).inFile(SECRET));
+  });
+
   test("cannot be used without their key, stay as they are, and work again with it", () => {
     const { raw, kv } = account(OLD);
     kv.put("p.creds", CREDS);

@@ -38,10 +38,12 @@ test("[S17] a channel's log hides values with a secret's name, and shows names, 
   assert.deepEqual([shown.component, shown.account, shown.count, shown.error], ["channel-test", "main", 12, "the socket closed"]);
 });
 test("[LG1] a channel's line has its time, level, event and component; long numbers under a secret's name are hidden", (context) => {
-  const line = JSON.parse(written(context, { password: 12_345_678, count: 12_345_678, error: "closed" }));
+  const line = JSON.parse(
+    written(context, { password: 123_456, pin_code: 12_345, password_count: 12_345, count: 123_456, error: "closed" }),
+  );
   assert.deepEqual(
-    [line.level, line.event, line.component, line.password, line.count],
-    ["warn", "thing_happened", "channel-test", "[redacted]", 12_345_678],
+    [line.level, line.event, line.component, line.password, line.password_count, line.count],
+    ["warn", "thing_happened", "channel-test", "[redacted]", 12_345, 123_456],
   );
   assert.match(line.ts, /^\d{4}-.*Z$/);
   assert.equal(JSON.parse(written(context, { count: 1 })).level, "info");

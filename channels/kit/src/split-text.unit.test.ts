@@ -27,6 +27,11 @@ test("borders are between paragraphs first", () => {
   assert.deepEqual(splitText(`${one}\n\n${two}\n\n${three}`, 100), [one, `${two}\n\n${three}`]);
 });
 
+test("text without any border fills whole pieces", () => {
+  assert.deepEqual(splitText("x".repeat(200), 100), ["x".repeat(100), "x".repeat(100)]);
+  assert.deepEqual(splitText("x".repeat(201), 100), ["x".repeat(100), "x".repeat(100), "x"]);
+});
+
 test("then between lines, sentences and words", () => {
   assert.deepEqual(splitText(`${"a".repeat(60)}\n${"b".repeat(60)}`, 64), ["a".repeat(60), "b".repeat(60)]);
   assert.deepEqual(splitText(`${"a ".repeat(25)}end. ${"b ".repeat(25)}end.`, 64), [`${"a ".repeat(25)}end.`, `${"b ".repeat(25)}end.`]);

@@ -38,6 +38,27 @@ test("[P9] nothing is lost while the platform is away", async () => {
   );
 });
 
+for (const [what, extraMs, state] of [
+  ["is tried again within a day", 0, "waiting"],
+  ["fails visibly after a day", 1, "failed"],
+] as const)
+  test(`[P9] a delivery that the platform does not take now ${what}`, async () => {
+    const world = new World();
+    world.sendOutcome = () => ({ kind: "retry", error: "the platform is busy" });
+    world.account.send(world.message("d1", "anna", "Hello."));
+    await world.settle();
+    const [row] = world.db.query<{ first_at: number; attempts: number }>("SELECT first_at, attempts FROM outbox");
+    assert.equal(row?.attempts, 1);
+    world.connected = false;
+    await world.pass(row.first_at + KIT.sendMaxMs + extraMs - world.now);
+    world.connected = true;
+    world.host.changed();
+    await world.settle();
+    const [later] = world.db.query<{ state: string; attempts: number }>("SELECT state, attempts FROM outbox");
+    assert.equal(later?.state ?? world.reports.at(-1)?.state, state);
+    assert.equal(later?.attempts ?? 2, 2);
+  });
+
 test("[P9] an unknown outcome is not resent once the platform has forgotten the nonce, and is shown as unknown", async () => {
   const world = new World();
   world.recognisesNonceMs = 0;
