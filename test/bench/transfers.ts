@@ -29,6 +29,9 @@ export interface TransferCost {
   readonly relayCpuMs: number;
   readonly storeCpuMs: number;
   readonly sendCpuMs: number;
+  /** CPU of the two nodes for 100 MB that go from one to the other. */
+  readonly senderCpuMs: number;
+  readonly receiverCpuMs: number;
 }
 
 const peakMb = (pid: number): number => Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
@@ -41,7 +44,7 @@ export async function transferCost(system: Gsv, bytes: number, samples: number):
   for (const each of [here, there]) mkdirSync(each);
   const source = join(here, "a");
   for (let at = 0; at < bytes; at += PIECE_BYTES) writeFileSync(source, randomBytes(Math.min(PIECE_BYTES, bytes - at)), { flag: "a" });
-  const nodes = [await startNode(system, here, "here"), await startNode(system, there, "there")];
+  const nodes = [await startNode(system, here, "here"), await startNode(system, there, "there")] as const;
   const speed = async (copy: () => Promise<unknown>, remove: () => void): Promise<number> => {
     const taken: number[] = [];
     for (let i = 0; i < samples; i++) {
@@ -66,12 +69,13 @@ export async function transferCost(system: Gsv, bytes: number, samples: number):
     }
     client.close();
   };
+  const hundreds = (bytes * samples) / MB / 100;
   /** The speed, the growth and the CPU of the gateway. */
   const cost = async (copy: () => Promise<unknown>, remove: () => void): Promise<readonly [number, number, number]> => {
     forgetPeak(system.pid);
     const [memory, { cpuMs }] = [peakMb(system.pid), usageOf(system.pid)];
     const value = await speed(copy, remove);
-    const cpu = (usageOf(system.pid).cpuMs - cpuMs) / ((bytes * samples) / MB / 100);
+    const cpu = (usageOf(system.pid).cpuMs - cpuMs) / hundreds;
     return [value, peakMb(system.pid) - memory, cpu];
   };
   const stored = join(system.env["GSV_HOME"] ?? "", "workspace", "agents", "main", "b");
@@ -79,10 +83,12 @@ export async function transferCost(system: Gsv, bytes: number, samples: number):
   const removeCopied = (): void => rmSync(copied);
   try {
     const received = join(there, "b");
+    const before = nodes.map(({ pid }) => usageOf(pid).cpuMs);
     const [betweenNodes, relayGrowth, relayCpuMs] = await cost(
       () => transfer("here:a", "there:b"),
       () => rmSync(received),
     );
+    const [senderCpuMs = 0, receiverCpuMs = 0] = nodes.map(({ pid }, at) => (usageOf(pid).cpuMs - (before[at] ?? 0)) / hundreds);
     const [intoWorkspace, storeGrowth, storeCpuMs] = await cost(
       () => transfer("here:a", "gsv:b"),
       () => rmSync(stored),
@@ -94,6 +100,7 @@ export async function transferCost(system: Gsv, bytes: number, samples: number):
     );
     return {
       ...{ betweenNodes, relayGrowth, relayCpuMs, intoWorkspace, storeGrowth, storeCpuMs, fromWorkspace, sendGrowth, sendCpuMs },
+      ...{ senderCpuMs, receiverCpuMs },
       cp: await speed(() => run("cp", [source, copied]), removeCopied),
       cpSynced: await speed(() => run("sh", ["-c", 'cp "$0" "$1" && sync "$1"', source, copied]), removeCopied),
     };
