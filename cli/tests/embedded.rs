@@ -494,6 +494,36 @@ fn in_the_foreground_the_gateway_ends_with_the_signal() {
 }
 
 #[test]
+fn p12_a_signal_ends_a_start_that_still_compiles_its_configuration() {
+    let gateway = Embedded::new();
+    let (compiling, serving) = (
+        gateway.home.root().join("compiling"),
+        gateway.home.root().join("serving"),
+    );
+    gateway.replace_workerd(&format!(
+        "#!/bin/sh\nif [ \"$1\" = compile ]; then : > '{}'; else : > '{}'; fi\nexec sleep 300\n",
+        compiling.display(),
+        serving.display()
+    ));
+    let child = start(
+        gateway
+            .command()
+            .args(["up", "--foreground", "--port", &gateway.port.to_string()]),
+    );
+    wait_for("the compiler", || compiling.exists().then_some(()));
+    let pid = i32::try_from(child.id()).unwrap();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid.to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
+    finish(child).ok();
+    assert!(!serving.exists(), "it was not started");
+}
+
+#[test]
 fn status_and_doctor_report_that_no_gateway_runs() {
     let gateway = Embedded::new();
     let status = gateway.gsv(&["status"]).failed(4);

@@ -83,6 +83,8 @@ export class Account {
   #platform: Platform | undefined;
   #connecting: Promise<void> | undefined;
   #alarmAt: number | undefined;
+  /** After an error that no retry was planned for: what is due then would ring at once, without end. */
+  #restUntil = 0;
   /** In memory only: a connection ends with this instance. */
   #connectedSince: number | undefined;
   /** This instance has connected once; from then on the alarm reconnects. */
@@ -110,6 +112,7 @@ export class Account {
       random,
       after,
       log,
+      failed: (what, error) => this.#failed(what, error),
       handOver: (inbound) => gateway.inbound(inbound),
       slot: (inbound, file) => gateway.media(inbound, gatewayFile(file)),
       store: (inbound, file) => this.#store(inbound, file),
@@ -126,6 +129,7 @@ export class Account {
       random,
       after,
       log,
+      failed: (what, error) => this.#failed(what, error),
       platform: () => this.platform,
       isOpen: () => this.#started() && this.platform.isConnected(),
       report: (report) => gateway.delivered(report),
@@ -358,9 +362,13 @@ export class Account {
       // An inbound message may have queued a reply.
       await this.#outbox.pump();
     } catch (error) {
-      this.#host.log("work_failed", { error: errorText(error) });
+      this.#failed("work", error);
     }
     this.#arm();
+  }
+  #failed(what: string, error: unknown): void {
+    this.#host.log(`${what}_failed`, { error: errorText(error) });
+    this.#restUntil = this.#host.now() + KIT.leaseMs;
   }
   #arm(): void {
     const now = this.#host.now();
@@ -368,7 +376,9 @@ export class Account {
     // A socket does not keep the object alive, only events do. Without a connection to keep, idle costs nothing.
     if (this.#started() && this.#platform?.isAtRest?.() !== true) times.push(now + KIT.residentMs);
     if (times.length === 0) return;
-    const at = Math.max(now + 20, Math.min(...times));
+    // The clock may have been set back.
+    const rest = Math.min(this.#restUntil, now + KIT.leaseMs);
+    const at = Math.max(now + 20, rest, Math.min(...times));
     if (this.#alarmAt !== undefined && this.#alarmAt <= at && this.#alarmAt > now) return;
     this.#alarmAt = at;
     this.#host.setAlarm(at);

@@ -27,6 +27,8 @@ export interface InboxPorts {
   /** Runs after that transaction. */
   readonly done: (inbound: ChannelInbound, outcome: ChannelInboundOutcome, receipt: unknown) => void;
   readonly log: (event: string, fields?: Readonly<Record<string, string | number | boolean | undefined>>) => void;
+  /** An error that no retry was planned for, such as a full disk. */
+  readonly failed: (what: string, error: unknown) => void;
 }
 export class FileRefused extends Error {
   override readonly name = "FileRefused";
@@ -147,7 +149,7 @@ export class Inbox {
         if (!row || dueAt(row.next_at, this.#ports.now()) > this.#ports.now() || !(await this.#one(row))) return true;
       }
     } catch (error) {
-      this.#ports.log("inbox_failed", { error: errorText(error) });
+      this.#ports.failed("inbox", error);
       return false;
     } finally {
       this.#busy.delete(peer);

@@ -30,6 +30,8 @@ export interface OutboxPorts {
   /** Asks the gateway whether what agents wrote may leave. Throws when it does not answer. */
   readonly mayDeliver: () => Promise<boolean>;
   readonly log: (event: string, fields?: Readonly<Record<string, string | number | boolean | undefined>>) => void;
+  /** An error that no retry was planned for, such as a full disk. */
+  readonly failed: (what: string, error: unknown) => void;
 }
 export class OutboxFull extends Error {
   override readonly name = "OutboxFull";
@@ -251,7 +253,7 @@ export class Outbox {
         await this.#one(row);
       }
     } catch (error) {
-      this.#ports.log("outbox_failed", { error: errorText(error) });
+      this.#ports.failed("outbox", error);
       isFine = false;
     } finally {
       this.#busy.delete(peer);

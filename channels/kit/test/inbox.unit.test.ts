@@ -34,6 +34,27 @@ test("[P2] the platform notes a receipt before it is acknowledged; a message wit
   assert.deepEqual([world.settled, world.acknowledged.length], [[{ ack: "1" }], 2]);
 });
 
+test("[P2] [P12] a stored message that can't be read is tried again with each alarm, not at once, and holds back its conversation alone", async () => {
+  const world = new World();
+  world.atRest = true;
+  world.faults = { ...CALM, fails: 1 };
+  world.host.take(world.item("anna", "1"));
+  await world.settle();
+  world.faults = CALM;
+  world.db.query("UPDATE inbox SET body = 'damaged'");
+  const failures = (): number => world.logs.filter((line) => line.includes("inbox_failed")).length;
+  await world.pass(MINUTE);
+  world.host.take(world.item("ben", "2"));
+  await world.settle();
+  assert.deepEqual(
+    world.accepted.map(({ message }) => message.id),
+    ["2"],
+  );
+  await world.pass(HOUR);
+  assert.ok(failures() >= 2 && failures() <= HOUR / 5_000, `${failures()} in an hour`);
+  assert.equal(world.db.query("SELECT id FROM inbox").length, 1);
+});
+
 const withFiles = (world: World, ...names: readonly string[]) => ({
   ...world.item("anna", "1"),
   files: names.map((filename, index) => ({ index, mimeType: "text/plain", kind: "document" as const, filename, reference: filename })),

@@ -38,6 +38,26 @@ test("[P9] nothing is lost while the platform is away", async () => {
   );
 });
 
+test("[P9] [P12] a stored message that can't be read is tried again with each alarm, not at once, and holds back its conversation alone", async () => {
+  const world = new World();
+  world.atRest = true;
+  world.connected = false;
+  world.account.send(world.message("d1", "anna", "Hello."));
+  await world.settle();
+  world.db.query("UPDATE outbox SET body = 'damaged'");
+  world.connected = true;
+  world.host.changed();
+  world.account.send(world.message("d2", "ben", "Hello."));
+  await world.pass(HOUR);
+  assert.deepEqual(
+    world.shown.map(({ peer }) => peer),
+    ["ben"],
+  );
+  const failures = world.logs.filter((line) => line.includes("outbox_failed")).length;
+  assert.ok(failures >= 2 && failures <= HOUR / 5_000, `${failures} in an hour`);
+  assert.equal(world.account.status().outboxWaiting, 1);
+});
+
 for (const [what, extraMs, state] of [
   ["is tried again within a day", 0, "waiting"],
   ["fails visibly after a day", 1, "failed"],

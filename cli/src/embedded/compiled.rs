@@ -26,17 +26,24 @@ pub enum Configuration {
     Compiled(PathBuf),
 }
 
-/// The compiled configuration, compiled now unless it was compiled from the current text and scripts. The second value says why there is
-/// none.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Chosen {
+    pub configuration: Configuration,
+    /// Why it is text, when it should be compiled.
+    pub problem: Option<String>,
+}
+
+/// The compiled configuration, compiled now unless it was compiled from the current text and scripts.
 /// A cluster's stays text: the compiled file would have its key in it (CL4).
-pub async fn current(layout: &Layout, runtime: &Runtime) -> (Configuration, Option<String>) {
-    let text = layout.config();
+pub async fn current(layout: &Layout, runtime: &Runtime) -> Chosen {
+    let chosen = |configuration, problem| Chosen { configuration, problem };
+    let text = Configuration::Text(layout.config());
     if cluster::is_joined(layout) {
-        return (Configuration::Text(text), None);
+        return chosen(text, None);
     }
     match compiled(layout, runtime).await {
-        Ok(path) => (Configuration::Compiled(path), None),
-        Err(problem) => (Configuration::Text(text), Some(problem)),
+        Ok(path) => chosen(Configuration::Compiled(path), None),
+        Err(problem) => chosen(text, Some(problem)),
     }
 }
 
@@ -166,7 +173,7 @@ mod tests {
             fs::read_to_string(self.layout.home.join("times")).map_or(0, |text| text.lines().count())
         }
 
-        async fn current(&self) -> (Configuration, Option<String>) {
+        async fn current(&self) -> Chosen {
             current(&self.layout, &self.runtime).await
         }
     }
@@ -175,7 +182,10 @@ mod tests {
     async fn f64_a_configuration_is_compiled_again_only_when_what_it_was_made_from_changes() {
         let home = Home::new();
         let path = home.layout.compiled_config();
-        let compiled = || (Configuration::Compiled(path.clone()), None);
+        let compiled = || Chosen {
+            configuration: Configuration::Compiled(path.clone()),
+            problem: None,
+        };
         assert_eq!(home.current().await, compiled());
         assert_eq!(
             fs::read_to_string(&path).unwrap(),
@@ -221,7 +231,7 @@ mod tests {
         let home = Home::new();
         home.workerd("export -p | grep CARGO > ../environment; echo content");
         assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
-        assert_eq!(home.current().await.1, None);
+        assert_eq!(home.current().await.problem, None);
         assert_eq!(fs::read_to_string(home.layout.home.join("environment")).unwrap(), "");
     }
 
@@ -230,21 +240,29 @@ mod tests {
         let home = Home::new();
         let text = Configuration::Text(home.layout.config());
         home.workerd("echo 'no such option' >&2; exit 1");
-        assert_eq!(home.current().await, (text, Some("no such option".to_owned())));
+        let chosen = home.current().await;
+        assert_eq!(
+            (chosen.configuration, chosen.problem.as_deref()),
+            (text, Some("no such option"))
+        );
         home.workerd("exit 0");
-        assert_eq!(home.current().await.1.as_deref(), Some("workerd wrote nothing"));
+        assert_eq!(home.current().await.problem.as_deref(), Some("workerd wrote nothing"));
         home.workerd("echo content");
         fs::create_dir_all(home.layout.compiled_config().join("in the way")).unwrap();
-        let (configuration, problem) = home.current().await;
-        assert!(matches!(configuration, Configuration::Text(_)));
-        assert!(problem.unwrap().contains("config.bin"));
+        let chosen = home.current().await;
+        assert!(matches!(chosen.configuration, Configuration::Text(_)));
+        assert!(chosen.problem.unwrap().contains("config.bin"));
     }
 
     #[tokio::test]
     async fn cl4_the_configuration_of_a_cluster_stays_text_because_it_embeds_the_key() {
         let home = Home::new();
         fs::write(home.layout.cluster(), "{}").unwrap();
-        assert_eq!(home.current().await, (Configuration::Text(home.layout.config()), None));
+        let chosen = home.current().await;
+        assert_eq!(
+            (chosen.configuration, chosen.problem),
+            (Configuration::Text(home.layout.config()), None)
+        );
         assert!(!home.layout.compiled_config().exists() && home.times() == 0);
     }
 

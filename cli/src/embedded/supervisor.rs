@@ -215,7 +215,11 @@ impl Supervisor {
     async fn run_workerd(&mut self) -> Outcome<(End, bool)> {
         let began = Instant::now();
         self.remove_unfinished().await;
-        let mut worker = Worker::start(&self.layout, &self.runtime, self.keys.as_ref(), &self.log).await?;
+        // A first start compiles, which may take seconds.
+        let mut worker = tokio::select! {
+            started = Worker::start(&self.layout, &self.runtime, self.keys.as_ref(), &self.log) => started?,
+            asked = self.signals.asked() => return Ok((End::Asked(asked), false)),
+        };
         let pid = worker.pid();
         self.state.set_workerd(Some(Process::of(pid)));
         self.enter(Phase::Starting)?;

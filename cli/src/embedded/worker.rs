@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::cluster;
-use super::compiled::{self, Configuration};
+use super::compiled::{self, Chosen, Configuration};
 use super::layout::Layout;
 use super::log::Log;
 use super::process::Process;
@@ -55,7 +55,7 @@ impl Worker {
     ) -> Outcome<Self> {
         // workerd does not listen on the file that another process left.
         let _ = std::fs::remove_file(layout.remote_socket());
-        let (configuration, problem) = compiled::current(layout, runtime).await;
+        let Chosen { configuration, problem } = compiled::current(layout, runtime).await;
         if let Some(problem) = problem {
             log.line(
                 SOURCE,

@@ -88,6 +88,7 @@ describe("[SC14] the times to come, by days", () => {
     const job = { ...cron("report", "0 * * * *", now), nextAt: now - MINUTE };
     assert.equal(firstTime(job, now), at("2026-11-22T11:00:00Z"));
     assert.equal(firstTime({ ...job, nextAt: now + MINUTE }, now), now + MINUTE);
+    assert.equal(firstTime({ ...job, nextAt: now }, now), firstTime({ ...job, nextAt: now - 1 }, now));
   });
   test("no days, and no jobs", () => {
     assert.deepEqual(upcoming([cron("report", "0 9 * * *", now)], week(now, { days: 0 })), { days: [], leftOut: 0, daysLeftOut: 0 });
