@@ -1,5 +1,5 @@
 /** Checksums of objects, made while their bytes pass. */
-import { countForCollection } from "../../protocol/runtime/collector.ts";
+import { addGcPressure } from "../../protocol/runtime/gc-pressure.ts";
 import { pieces } from "../../protocol/runtime/pause.ts";
 import { isPart } from "./keys.ts";
 import { CODE, HASHES, R2Failure, toHex, type Checksums, type HashName } from "./wire.ts";
@@ -67,7 +67,7 @@ export async function streamVerified(
   const hashes = new Hashes(wanted);
   let checksums: Checksums = {};
   let failed: unknown;
-  countForCollection(bytes);
+  addGcPressure(bytes);
   const fixed = new FixedLengthStream(bytes);
   const copying = (async () => {
     const writer = fixed.writable.getWriter();

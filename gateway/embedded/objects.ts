@@ -1,10 +1,10 @@
 /**
- * Objects as files with rows beside them. The files are the truth. A file that a person added is an object; one that they edited has a
+ * Objects as files with rows beside them. The files are the source of truth. A file that a person added is an object; one that they edited has a
  * new etag; one that they deleted is gone. A row is believed only while size and time of the file are what they were when its content
  * was last read, and that reading was late enough to tell a later change (`settled`).
  *
  * A put writes an intent, then the file, then row and intent in one transaction. After a crash in between, the content says
- * which of both happened. So an etag never stands for other bytes than its own, but for what `isBelieved` says.
+ * which of both happened. So an etag never stands for other bytes than its own, with the exceptions of `isTrusted`.
  */
 import { pieces } from "../../protocol/runtime/pause.ts";
 import { conditionsHold } from "./conditions.ts";
@@ -21,12 +21,11 @@ import { BUFFER_BYTES, CODE, HASHES, MAX_LOOKS, R2Failure, readExactly, type Che
 const MAX_BUFFERS = 2;
 
 /**
- * Their rows are believed at once, because to read such a file again takes long. A change that keeps the size of so large a file within the
- * second in which it was stored is not seen. A part of a file on its way into the workspace is read right after it was stored, and no one
- * edits it.
+ * Rows of large files are trusted without a second read, because it takes long: a change within the second of the write that keeps the size
+ * is not seen. Rows of parts are trusted, because a part is read right after it was stored and no person edits it.
  */
 const LARGE_BYTES = 64 * 1024 * 1024;
-const isBelieved = (key: string, bytes: number): boolean => bytes >= LARGE_BYTES || isPart(key);
+const isTrusted = (key: string, bytes: number): boolean => bytes >= LARGE_BYTES || isPart(key);
 
 export class Objects implements Store {
   readonly #rows: Rows;
@@ -63,7 +62,7 @@ export class Objects implements Store {
   }
   delete(key: string): Promise<void> {
     return this.#alone(key, async () => {
-      // What the file has in it is no matter.
+      // The content does not matter: it is removed in any case.
       const names = keyToNames(key);
       const stat = await this.#disk.stat(names);
       const row = this.#rows.one(key);
@@ -133,7 +132,7 @@ export class Objects implements Store {
       this.#rows.forgetIntent(key);
       throw new R2Failure(503, CODE.internal, "The file was changed while it was being written. Try again.");
     }
-    const known = isBelieved(key, bytes) ? settledFrom(stat) : checkedAt;
+    const known = isTrusted(key, bytes) ? settledFrom(stat) : checkedAt;
     const row: Row = { ...intent, size: bytes, etag: checksums.md5 ?? intent.version, checksums, mtime: stat.mtime, checkedAt: known };
     this.#rows.save(row);
     return row;

@@ -9,7 +9,7 @@
  * Configuration (see README.md beside this): bindings NS (this class) and FS (disk service, writable; `SHARED`: a cluster's bucket).
  */
 import { DurableObject } from "cloudflare:workers";
-import { countForCollection } from "../../protocol/runtime/collector.ts";
+import { addGcPressure } from "../../protocol/runtime/gc-pressure.ts";
 import { conditionsHold, parseRangeHeader, resolveRange } from "./conditions.ts";
 import { Disk } from "./disk.ts";
 import { keyProblem } from "./keys.ts";
@@ -93,7 +93,7 @@ export class R2 extends DurableObject<Env> {
 
       const body = await this.#objects.open(row, range);
       if (body !== null) {
-        if (bytes > READ_BUFFER_BYTES) countForCollection(bytes);
+        if (bytes > READ_BUFFER_BYTES) addGcPressure(bytes);
         return answer(json, bytes <= READ_BUFFER_BYTES ? new Uint8Array(await new Response(body).arrayBuffer()) : body, bytes);
       }
       if (look === MAX_LOOKS) throw new R2Failure(503, CODE.internal, "The file keeps changing. Try again.");

@@ -4988,7 +4988,7 @@ export type TransferStartEvent = {
   offset?: number;
 };
 
-/** How far a transfer is. `waiting`: an end is not connected. `storing`: the destination checks and stores the file. */
+/** How far a transfer is. `waiting`: no attempt runs, because an end is not connected or the last one has failed; another follows. `storing`: the destination checks and stores the file. */
 export type TransferState = "waiting" | "running" | "storing" | "done" | "failed";
 export const TransferStateValues = ["waiting", "running", "storing", "done", "failed"] as const satisfies readonly TransferState[];
 

@@ -1,5 +1,5 @@
 /**
- * Converts text and binary messages to frames and back, and enforces every limit before it parses. The TypeScript twin of
+ * Converts text messages to frames and back, and enforces every limit before it parses. The TypeScript twin of
  * `crates/gsv-protocol/src/codec.rs`. Returns failures as values that never repeat the input. It must not open a socket.
  */
 import type { ErrorReason } from "../gen/errors.ts";
@@ -17,13 +17,6 @@ export interface CodecError {
 }
 export type Decoded = { readonly ok: true; readonly frame: Frame } | { readonly ok: false; readonly error: CodecError };
 export type Encoded = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly error: CodecError };
-export type DecodedChunk =
-  | { readonly ok: true; readonly transferId: number; readonly chunk: Uint8Array }
-  | { readonly ok: false; readonly error: CodecError };
-
-/** Bytes before the chunk in a binary frame: the transfer id, a little-endian u32. */
-const CHUNK_HEADER_BYTES = 4;
-const MAX_U32 = 0xffffffff;
 const FRAME_TYPES: readonly unknown[] = ["req", "res", "evt"] satisfies readonly Frame["type"][];
 
 const failed = (reason: CodecError["reason"], message: string, id?: string): { readonly ok: false; readonly error: CodecError } => ({
@@ -64,34 +57,6 @@ function wellFormed(value: unknown): unknown {
   if (Object.keys(value).every((key) => key.isWellFormed())) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key.toWellFormed(), item]));
 }
-
-/** Reads one binary message. The chunk is a view, not a copy. */
-export function decodeChunk(message: Uint8Array): DecodedChunk {
-  if (message.byteLength < CHUNK_HEADER_BYTES || message.byteLength > CHUNK_HEADER_BYTES + LIMITS.transferChunkBytes)
-    return badChunk(message.byteLength);
-  const transferId = new DataView(message.buffer, message.byteOffset, CHUNK_HEADER_BYTES).getUint32(0, true);
-  return { ok: true, transferId, chunk: message.subarray(CHUNK_HEADER_BYTES) };
-}
-
-/** Writes one binary message. */
-export function encodeChunk(
-  transferId: number,
-  chunk: Uint8Array,
-): { readonly ok: true; readonly message: Uint8Array } | { readonly ok: false; readonly error: CodecError } {
-  if (chunk.byteLength > LIMITS.transferChunkBytes) return badChunk(CHUNK_HEADER_BYTES + chunk.byteLength);
-  if (!Number.isInteger(transferId) || transferId < 0 || transferId > MAX_U32)
-    return failed("protocol.invalid_frame", "a transfer id is a whole number from 0 to 4294967295");
-  const message = new Uint8Array(CHUNK_HEADER_BYTES + chunk.byteLength);
-  new DataView(message.buffer).setUint32(0, transferId, true);
-  message.set(chunk, CHUNK_HEADER_BYTES);
-  return { ok: true, message };
-}
-
-const badChunk = (bytes: number): { readonly ok: false; readonly error: CodecError } =>
-  failed(
-    "protocol.too_large",
-    `a binary frame has ${bytes} bytes; it has a transfer id of 4 and a chunk of at most ${LIMITS.transferChunkBytes}`,
-  );
 
 function checkText(text: string, maxBytes: number): { readonly ok: false; readonly error: CodecError } | undefined {
   // UTF-8 takes one to three bytes for a UTF-16 unit: only texts between need counting.

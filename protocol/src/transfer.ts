@@ -21,7 +21,7 @@ const TransferKey = id("TransferKey", "The id of a transfer: 128 random bits, ma
 const endpoint = t.string(4200, { minLength: 3 });
 const TransferState = enumOf(
   "TransferState",
-  "How far a transfer is. `waiting`: an end is not connected. `storing`: the destination checks and stores the file.",
+  "How far a transfer is. `waiting`: no attempt runs, because an end is not connected or the last one has failed; another follows. `storing`: the destination checks and stores the file.",
   ["waiting", "running", "storing", "done", "failed"],
 );
 const Transfer = struct("Transfer", "The copy of one file between the gateway's workspace and machines.", {

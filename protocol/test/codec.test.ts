@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { LIMITS } from "../gen/limits.ts";
 import type { Frame } from "../gen/types.ts";
 import { checkFrame } from "../gen/validators/index.ts";
-import { decodeChunk, decodeFrame, encodeChunk, encodeFrame, nestsDeeper } from "../runtime/codec.ts";
+import { decodeFrame, encodeFrame, nestsDeeper } from "../runtime/codec.ts";
 import { utf8Bytes } from "../runtime/utf8.ts";
 
 const request = (params: unknown): Frame => ({ type: "req", id: "1", method: "chat.send", params });
@@ -177,35 +177,4 @@ test("broken surrogate pairs, which strict readers refuse, are repaired when a f
   const encoded = encodeFrame(request({ "a\udc00": ["x\ud83d", "\ud83d\ude00", "\\ud83d"] }));
   assert.ok(encoded.ok);
   assert.deepEqual(JSON.parse(encoded.text), request({ "a\ufffd": ["x\ufffd", "\ud83d\ude00", "\\ud83d"] }));
-});
-
-test("a binary frame is a little-endian id and its chunk", () => {
-  const encoded = encodeChunk(0x01020304, Uint8Array.of(9, 8));
-  assert.ok(encoded.ok);
-  assert.deepEqual([...encoded.message], [4, 3, 2, 1, 9, 8]);
-  fc.assert(
-    fc.property(fc.integer({ min: 0, max: 0xffffffff }), fc.uint8Array({ maxLength: 64 }), (id, chunk) => {
-      const made = encodeChunk(id, chunk);
-      assert.ok(made.ok);
-      const read = decodeChunk(made.message);
-      assert.ok(read.ok);
-      assert.equal(read.transferId, id);
-      assert.deepEqual([...read.chunk], [...chunk]);
-    }),
-  );
-});
-
-test("a chunk is read from the middle of a larger buffer", () => {
-  const whole = Uint8Array.of(0, 0, 0, 5, 0, 0, 0, 7);
-  const read = decodeChunk(whole.subarray(3));
-  assert.deepEqual(read.ok && [read.transferId, ...read.chunk], [5, 7]);
-});
-
-test("[P19] chunks over the limit, torn headers and impossible ids are refused", () => {
-  assert.equal(encodeChunk(1, new Uint8Array(LIMITS.transferChunkBytes)).ok, true);
-  assert.equal(encodeChunk(1, new Uint8Array(LIMITS.transferChunkBytes + 1)).ok, false);
-  assert.equal(decodeChunk(new Uint8Array(LIMITS.transferChunkBytes + 4)).ok, true);
-  assert.equal(decodeChunk(new Uint8Array(LIMITS.transferChunkBytes + 5)).ok, false);
-  assert.equal(decodeChunk(Uint8Array.of(1, 2, 3)).ok, false);
-  for (const id of [-1, 0.5, 2 ** 32, Number.NaN]) assert.equal(encodeChunk(id, new Uint8Array(1)).ok, false);
 });

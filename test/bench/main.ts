@@ -239,7 +239,7 @@ async function main(): Promise<void> {
     info("  from the workspace to a node, against cp", copies.fromWorkspace, "MB/s", copies.cp);
     // The hashes, sockets and files of three programs take more than two cores have. With a core for each, the busiest says how fast it is.
     const busiest = Math.max(copies.relayCpuMs, copies.senderCpuMs, copies.receiverCpuMs);
-    atMost("  CPU for 100 MB of the busiest of the three programs: 500 MB/s with a core for each", busiest, "ms", 200);
+    atMost("  CPU of the busiest of the three programs for 100 MB (200 ms: 500 MB/s with a core for each)", busiest, "ms", 200);
     info("  the node that sends", copies.senderCpuMs, "ms");
     info("  the node that receives", copies.receiverCpuMs, "ms");
     info("  CPU of the gateway for 100 MB: it relays", copies.relayCpuMs, "ms");

@@ -3,14 +3,15 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { BenchClient } from "./client.ts";
 import { median, run, usageOf } from "./process.ts";
 import { type Gsv, startNode } from "./system.ts";
 
 const MB = 1_000_000;
 const PIECE_BYTES = 16 * 1024 * 1024;
-/** Between two looks, which must not be the time of a fast copy; a connection may send only so many requests a minute. */
-const LOOK_MS = [20, 250] as const;
-const FAST_LOOKS = 200;
+/** Between two polls: short at first, because it counts for a fast copy; then long, because a connection may send only so many requests a minute. */
+const POLL_MS = [20, 250] as const;
+const FAST_POLLS = 200;
 const PATIENCE_MS = 600_000;
 
 /** MB/s, and MB of memory. */
@@ -36,7 +37,18 @@ export interface TransferCost {
 
 const peakMb = (pid: number): number => Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
 /** The peak counts from now on (Linux). */
-const forgetPeak = (pid: number): void => writeFileSync(`/proc/${pid}/clear_refs`, "5");
+const resetPeak = (pid: number): void => writeFileSync(`/proc/${pid}/clear_refs`, "5");
+
+async function untilDone(client: BenchClient, id: string): Promise<void> {
+  for (let poll = 0, until = performance.now() + PATIENCE_MS; ; poll++) {
+    const { payload } = await client.call("transfer.get", { id });
+    const seen = payload?.["transfer"] as { state: string; problem?: string };
+    if (seen.state === "done") return;
+    if (seen.state === "failed") throw new Error(`the copy has failed: ${seen.problem}`);
+    if (performance.now() > until) throw new Error("the copy did not end");
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS[poll < FAST_POLLS ? 0 : 1]));
+  }
+}
 
 export async function transferCost(system: Gsv, bytes: number, samples: number): Promise<TransferCost> {
   const folder = mkdtempSync(join(tmpdir(), "gsv-transfers-"));
@@ -58,21 +70,18 @@ export async function transferCost(system: Gsv, bytes: number, samples: number):
   const transfer = async (from: string, to: string): Promise<void> => {
     const id = crypto.randomUUID().replaceAll("-", "");
     const client = await system.open(`bench-${id}`);
-    await client.call("transfer.create", { id, source: from, destination: to });
-    for (let look = 0, until = performance.now() + PATIENCE_MS; ; look++) {
-      const { payload } = await client.call("transfer.get", { id });
-      const seen = payload?.["transfer"] as { state: string; problem?: string };
-      if (seen.state === "done") break;
-      if (seen.state === "failed") throw new Error(`the copy has failed: ${seen.problem}`);
-      if (performance.now() > until) throw new Error("the copy did not end");
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS[look < FAST_LOOKS ? 0 : 1]));
+    try {
+      await client.call("transfer.create", { id, source: from, destination: to });
+      await untilDone(client, id);
+    } finally {
+      client.close();
     }
-    client.close();
   };
+  /** How often the samples copy 100 MB. */
   const hundreds = (bytes * samples) / MB / 100;
   /** The speed, the growth and the CPU of the gateway. */
   const cost = async (copy: () => Promise<unknown>, remove: () => void): Promise<readonly [number, number, number]> => {
-    forgetPeak(system.pid);
+    resetPeak(system.pid);
     const [memory, { cpuMs }] = [peakMb(system.pid), usageOf(system.pid)];
     const value = await speed(copy, remove);
     const cpu = (usageOf(system.pid).cpuMs - cpuMs) / hundreds;

@@ -208,7 +208,7 @@ impl Meter {
 
     fn progress(&self, transfer: &Transfer, columns: usize) -> String {
         match (transfer.state, transfer.size_bytes) {
-            (TransferState::Waiting, _) => "waiting for the machine".into(),
+            (TransferState::Waiting, _) => "waiting to go on".into(),
             (TransferState::Storing, _) => "checking and storing the copy".into(),
             (_, Some(size)) => {
                 let from = self.from.get().unwrap_or(transfer.done_bytes);

@@ -7683,7 +7683,7 @@ pub struct TransferStartEvent {
     pub offset: Option<u64>,
 }
 
-/// How far a transfer is. `waiting`: an end is not connected. `storing`: the destination checks and stores the file.
+/// How far a transfer is. `waiting`: no attempt runs, because an end is not connected or the last one has failed; another follows. `storing`: the destination checks and stores the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum TransferState {
     #[serde(rename = "waiting")]

@@ -12,7 +12,7 @@ import type { FeatureList, FeatureTables } from "../kernel/feature.ts";
 import { Kernel } from "../kernel/kernel.ts";
 import { migrateFeatures } from "../kernel/migrations.ts";
 import { KERNEL_TABLES } from "../kernel/tables.ts";
-import { countForCollection } from "../../../protocol/runtime/collector.ts";
+import { addGcPressure } from "../../../protocol/runtime/gc-pressure.ts";
 import { createModelClient } from "../models/model-client.ts";
 import { systemClock } from "../platform/clock.ts";
 import {
@@ -160,7 +160,7 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
     embedding: parts.embedding(env),
     collector: { version: versionOf(env), fetch: (url, init) => parts.fetch(url, init) },
     after: (ms, work) => void setTimeout(work, ms),
-    passing: isEmbedded(env) ? countForCollection : () => undefined,
+    addGcPressure: isEmbedded(env) ? addGcPressure : () => undefined,
     startStopped: parts.startStopped(env),
     movable: (kind, key) => parts.movable(env, kind, key),
     movedState: async () => (await import("./moved-state.lazy.ts")).movedState(env.DB),

@@ -85,8 +85,8 @@ export interface BasePorts extends KernelPorts, PacksPort {
   /** To the owner's collector of traces. */
   readonly collector: { readonly version: string; readonly fetch: (url: string, init: RequestInit) => Promise<Response> };
   readonly after: (ms: number, work: () => void) => void;
-  /** So many bytes of a file are about to pass, and the engine is to collect what they leave. */
-  readonly passing: (bytes: number) => void;
+  /** Bytes of a file are about to pass: the engine is to collect what they leave (`gc-pressure.ts`). Does nothing on Cloudflare. */
+  readonly addGcPressure: (bytes: number) => void;
   /** As `START_STOPPED`. */
   readonly startStopped: string | undefined;
   /** Another object, for a move. */

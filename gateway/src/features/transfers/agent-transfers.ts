@@ -2,7 +2,7 @@
  * Transfers that agents ask for (rule TF11): the call waits for the end. When that takes too long, the conversation is told of the end
  * later, once, also over restarts. Runs no transfer.
  */
-import { ERRORS, type ErrorReason } from "../../../../protocol/gen/errors.ts";
+import { isErrorReason } from "../../../../protocol/gen/errors.ts";
 import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
@@ -13,7 +13,7 @@ import type { SessionsPort } from "../../ports/sessions.ts";
 import { higher, taintMark, type Taint } from "../../ports/taint.ts";
 import type { TransferAsk, TransferTold } from "../../ports/transfers.ts";
 import { type CreatePorts, createTransfer } from "./create.ts";
-import { parsePlace } from "./place.ts";
+import { parseEndpoint } from "./endpoint.ts";
 import type { TransferRow } from "./store.ts";
 
 export type AgentTransferPorts = CreatePorts & SessionsPort & Pick<KernelPorts, "contextVersion" | "ids" | "log">;
@@ -105,10 +105,9 @@ export class AgentTransfers {
 }
 const SOURCE_CHARS = 160;
 
-const isReason = (reason: string): reason is ErrorReason => Object.hasOwn(ERRORS, reason);
 function endOf({ facts, reason, problem = "" }: TransferRow): Result<TransferTold> {
   if (reason === undefined) return succeed({ status: "done", sizeBytes: facts.sizeBytes ?? 0, sha256: facts.sha256 ?? "" });
-  return failure(isReason(reason) ? reason : "transfer.failed", problem);
+  return failure(isErrorReason(reason) ? reason : "transfer.failed", problem);
 }
 function sentenceOf({ source, destination, facts, reason, problem = "" }: TransferRow): string {
   const what = `The copy of ${JSON.stringify(source)} to ${JSON.stringify(destination)}`;
@@ -118,7 +117,7 @@ function sentenceOf({ source, destination, facts, reason, problem = "" }: Transf
 /** One end of every transfer is on a machine. */
 function machineOf({ source, destination }: TransferRow): string {
   for (const text of [destination, source]) {
-    const place = parsePlace(text);
+    const place = parseEndpoint(text);
     if (place.ok && place.value.kind === "node") return place.value.nodeId;
   }
   return "";

@@ -4,11 +4,12 @@
  * so a slow bucket slows the source down. The parts become the file at the end (storage/workspace/received.ts).
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { CHUNK_HEADER_BYTES } from "../../../../protocol/runtime/chunk.ts";
 import type { Result } from "../../ports/result.ts";
 import { type Bucket, guarded } from "../../storage/bucket.ts";
 import { transferPartKey } from "../../storage/keys.ts";
 import { type Received, storeReceived } from "../../storage/workspace/received.ts";
-import { type DestinationEnd, type Frame, NUMBER_BYTES, type Tell } from "./ends.ts";
+import type { DestinationEnd, Frame, Tell } from "./ends.ts";
 import { release } from "./release.ts";
 
 export interface BucketDestinationPorts {
@@ -17,7 +18,7 @@ export interface BucketDestinationPorts {
   /** What earlier attempts have stored: whole parts. */
   readonly storedBytes: number;
   readonly tell: Tell;
-  readonly passing: (bytes: number) => void;
+  readonly addGcPressure: (bytes: number) => void;
   /** A part was copied: the attempt is alive. */
   readonly alive: () => void;
   readonly background: (what: string, work: Promise<unknown>) => void;
@@ -34,7 +35,15 @@ interface Part {
   readonly stored: Promise<Result<unknown>>;
 }
 
-export function bucketDestination({ bucket, file, storedBytes, tell, passing, alive, background }: BucketDestinationPorts): DestinationEnd {
+export function bucketDestination({
+  bucket,
+  file,
+  storedBytes,
+  tell,
+  addGcPressure,
+  alive,
+  background,
+}: BucketDestinationPorts): DestinationEnd {
   let isClosed = false;
   let size = 0;
   /** Taken from the chunks, given to the bucket, acknowledged, stored. */
@@ -42,7 +51,7 @@ export function bucketDestination({ bucket, file, storedBytes, tell, passing, al
   /** Chunks that are not taken, as many as the source sends without an acknowledgement. */
   const waiting: Frame[] = [];
   /** What is taken of the first of them. */
-  let used = NUMBER_BYTES;
+  let used = CHUNK_HEADER_BYTES;
   /** One buffer for all pieces: another one for each would wait for a collection. It has what is taken and not given. */
   let piece: Uint8Array<ArrayBuffer> | undefined;
   let part: Part | undefined;
@@ -65,12 +74,12 @@ export function bucketDestination({ bucket, file, storedBytes, tell, passing, al
       if (used < frame.length) continue;
       waiting.shift();
       release(frame);
-      used = NUMBER_BYTES;
+      used = CHUNK_HEADER_BYTES;
     }
   }
   function openPart(): Part {
     const end = Math.min(kept + PART_BYTES, size);
-    passing(end - kept);
+    addGcPressure(end - kept);
     const { readable, writable } = new FixedLengthStream(end - kept);
     const key = transferPartKey(file.id, Math.floor(kept / PART_BYTES));
     return { end, writer: writable.getWriter(), stored: guarded("store a part of the copy", () => bucket.put(key, readable)) };

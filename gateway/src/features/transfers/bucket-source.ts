@@ -1,11 +1,12 @@
 /** The end of an attempt that reads a file of the workspace: in ranges, as fast as the destination acknowledges. */
 import { toHex } from "../../../../protocol/runtime/hex.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { CHUNK_HEADER_BYTES } from "../../../../protocol/runtime/chunk.ts";
 import { type Bucket, guarded, hasBody } from "../../storage/bucket.ts";
 import { isMark } from "../../storage/replace.ts";
 import { sha256OfStream } from "../../storage/workspace/received.ts";
-import { type Frame, NUMBER_BYTES, type SourceEnd, type Tell } from "./ends.ts";
-import type { Facts } from "./machine.ts";
+import type { Frame, SourceEnd, Tell } from "./ends.ts";
+import type { Facts } from "./attempt.ts";
 import { release } from "./release.ts";
 
 const READ_BYTES = 4 * LIMITS.transferChunkBytes;
@@ -72,8 +73,8 @@ export function bucketSource({ bucket, key, path, facts, tell, chunk, alive, bac
         if (read.value?.length !== wanted) return changed();
         for (let at = 0; at < wanted && !isClosed; at += LIMITS.transferChunkBytes) {
           const bytes = read.value.subarray(at, at + LIMITS.transferChunkBytes);
-          const frame = new Uint8Array(NUMBER_BYTES + bytes.length);
-          frame.set(bytes, NUMBER_BYTES);
+          const frame = new Uint8Array(CHUNK_HEADER_BYTES + bytes.length);
+          frame.set(bytes, CHUNK_HEADER_BYTES);
           sent += bytes.length;
           chunk(frame);
         }

@@ -9,7 +9,7 @@ import { type Failure, type Result, succeed } from "../../ports/result.ts";
 import type { StopPort } from "../../ports/sessions.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { presentFile, receiveProblem, replaceProblem } from "../../storage/workspace/received.ts";
-import { isOfClient, pairProblem, parsePlace, type Place } from "./place.ts";
+import { isOfClient, pairProblem, parseEndpoint, type Endpoint } from "./endpoint.ts";
 import type { TransferRunner } from "./runner.ts";
 import type { NewTransfer, TransferRow, TransferStore } from "./store.ts";
 
@@ -34,7 +34,7 @@ const NOT_YOURS = fail(
   "Use the token that began it, or wait for its end: without progress it ends after five minutes.",
 );
 
-/** What a node must say that it can do. */
+/** A node that can copy files names it. */
 const CAPABILITY = "filesystem.transfer";
 
 /** The same request again is the same transfer. `client`: the program that asks, which may be one of the ends. */
@@ -84,15 +84,15 @@ async function admit(
   const STOPPED = fail("gateway.stopped", "GSV is stopped, so nothing was copied.");
   if (stopped() !== undefined) return STOPPED;
   if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);
-  const [from, to] = [parsePlace(source), parsePlace(destination)];
+  const [from, to] = [parseEndpoint(source), parseEndpoint(destination)];
   if (!from.ok) return from;
   if (!to.ok) return to;
   const pair = pairProblem(from.value, to.value);
   if (pair !== undefined) return fail("transfer.bad_endpoint", pair, "`gsv cp --help` shows what can be copied.");
-  for (const place of [from.value, to.value]) {
-    if (place.kind === "client" && sessionKey !== undefined)
+  for (const endpoint of [from.value, to.value]) {
+    if (endpoint.kind === "client" && sessionKey !== undefined)
       return fail("transfer.bad_endpoint", "An agent has no files of its own machine.", "Write NODE:PATH or gsv:PATH.");
-    const problem = place.kind === "node" ? nodeProblem(place) : undefined;
+    const problem = endpoint.kind === "node" ? nodeProblem(endpoint) : undefined;
     if (problem !== undefined) return problem;
   }
   if (to.value.kind === "workspace") {
@@ -115,7 +115,7 @@ async function admit(
   // The bucket was asked in between.
   return stopped() === undefined ? succeed(undefined) : STOPPED;
 
-  function nodeProblem({ nodeId }: Extract<Place, { kind: "node" }>): Failure | undefined {
+  function nodeProblem({ nodeId }: Extract<Endpoint, { kind: "node" }>): Failure | undefined {
     const node = nodes.list().find((entry) => entry.nodeId === nodeId);
     if (node === undefined) return fail("node.unknown", `There is no machine \`${nodeId}\`.`, "List the machines: `gsv nodes list`.");
     if (!connections.isOnline(nodeId)) return fail("node.offline", `\`${nodeId}\` is not connected.`, "Start its node there: `gsv node`.");
@@ -130,12 +130,12 @@ async function admit(
 
 /**
  * A program goes on with its own transfer over each of its connections; another one, which knows the id, would get the file or write it in its
- * place (rule TF13). Transfers without such an end have nothing to take over.
+ * endpoint (rule TF13). Transfers without such an end have nothing to take over.
  */
 const mayJoin = (row: TransferRow, { principal }: Connection): boolean =>
   row.endedAt !== undefined || row.tokenId === principal.tokenId || ![row.source, row.destination].some(isOfClient);
 
-/** Why a request is not one for the transfer of its id. */
+/** Why a request gets no part in the transfer that has its id. */
 function problemOf(row: TransferRow, asked: NewTransfer, client: Connection | undefined): Failure | undefined {
   if (!isSame(row, asked)) return fail("protocol.invalid_params", "Another transfer has this id already.");
   return client === undefined || mayJoin(row, client) ? undefined : NOT_YOURS;

@@ -1,12 +1,10 @@
-/** The interface of the two ends of an attempt. Types and constants only. */
-import type { Happening } from "./machine.ts";
+/** The interface of the two ends of an attempt. Types only. */
+import type { Happening } from "./attempt.ts";
 
-/** Bytes in front of a chunk, for the number of the attempt on its connection. */
-export const NUMBER_BYTES = 4;
-/** A chunk with room for that number in front. Its receiver may change it, and gives its memory back. */
+/** A chunk behind the bytes of its header. Its receiver may change it, and gives its memory back. */
 export type Frame = Uint8Array<ArrayBuffer>;
 
-/** Tells the machine what happens at an end. After `close` nothing is told. */
+/** Tells the attempt what happens at an end. After `close` nothing is told. */
 export type Tell = (happening: Exclude<Happening, { kind: "chunk" }>) => void;
 
 export interface SourceEnd {

@@ -26,7 +26,7 @@ export interface TransferPorts
   readonly connections: Connections;
   readonly bucket: Bucket;
   readonly after: (ms: number, work: () => void) => void;
-  readonly passing: (bytes: number) => void;
+  readonly addGcPressure: (bytes: number) => void;
 }
 interface Part {
   readonly runner: TransferRunner;

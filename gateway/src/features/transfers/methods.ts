@@ -1,5 +1,5 @@
 /** `transfer.*`: what clients ask for, and what machines say about their ends. */
-import { ERRORS } from "../../../../protocol/gen/errors.ts";
+import { isErrorReason } from "../../../../protocol/gen/errors.ts";
 import { asTransferKey, type Transfer } from "../../../../protocol/gen/types.ts";
 import { actorOf } from "../../kernel/authorise.ts";
 import type { Connections } from "../../kernel/connections.ts";
@@ -8,7 +8,7 @@ import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import { type CreatePorts, createTransfer } from "./create.ts";
-import type { Happening } from "./machine.ts";
+import type { Happening } from "./attempt.ts";
 import type { TransferRow } from "./store.ts";
 
 export interface MethodPorts extends CreatePorts, Pick<KernelPorts, "log"> {
@@ -35,8 +35,8 @@ export function transferMethods(ports: MethodPorts): TransferMethods {
       : succeed({ transfer: show(row, runner.doneBytes(row)) });
   };
   /** A message about an attempt. One that is not bound to this connection changes nothing, and is counted. */
-  const about = (caller: Caller, side: "source" | "destination", lane: number, happening: Exclude<Happening, { kind: "chunk" }>) => {
-    if (runner.said(caller.connection, lane, side, happening)) return succeed({ ok: true } as const);
+  const about = (caller: Caller, side: "source" | "destination", attemptId: number, happening: Exclude<Happening, { kind: "chunk" }>) => {
+    if (runner.said(caller.connection, attemptId, side, happening)) return succeed({ ok: true } as const);
     ports.connections.strayed(caller.connection, ports.log);
     return fail("transfer.unknown", "This connection has no such transfer.");
   };
@@ -94,10 +94,10 @@ export function transferMethods(ports: MethodPorts): TransferMethods {
   };
 }
 
-/** A reason that the contract does not have is none. */
+/** Only a bucket may report `storage.failed`, because that is tried again; and no machine a reason that the contract does not have. */
 const failed = (error = "The machine gave no reason.", reason = ""): Happening & { kind: "failed" } => ({
   kind: "failed",
-  reason: Object.hasOwn(ERRORS, reason) && reason !== "storage.failed" ? reason : "transfer.failed",
+  reason: isErrorReason(reason) && reason !== "storage.failed" ? reason : "transfer.failed",
   message: error,
 });
 

@@ -1,8 +1,9 @@
 /**
- * Runs transfers: begins attempts, brings what happens at the ends to the machine, and carries out what follows. Every fact that matters is a
+ * Runs transfers: begins attempts, tells each what happens at its ends (`attempt.ts`), and carries out what follows. Every fact that matters is a
  * row: without an attempt in memory, a transfer begins another one where the destination is (rules TF4, TF5).
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { CHUNK_HEADER_BYTES, readChunkId } from "../../../../protocol/runtime/chunk.ts";
 import type { Connection, Connections } from "../../kernel/connections.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { NodesPort } from "../../ports/nodes.ts";
@@ -13,16 +14,16 @@ import { removeParts } from "../../storage/workspace/received.ts";
 import { bucketDestination } from "./bucket-destination.ts";
 import { bucketSource } from "./bucket-source.ts";
 import type { DestinationEnd, Frame, SourceEnd } from "./ends.ts";
-import { type Attempt, type Effect, type Facts, FIRST, type Happening, step } from "./machine.ts";
+import { type Attempt, type Effect, type Facts, FIRST, type Happening, step } from "./attempt.ts";
 import { nodeDestination, nodeSource } from "./node-ends.ts";
-import { isOfClient, parsePlace, type Place } from "./place.ts";
+import { type Endpoint, isInWorkspace, isOfClient, parseEndpoint } from "./endpoint.ts";
 import { STALL_MS, type State, type TransferRow, type TransferStore } from "./store.ts";
 import { taintFrom, taintOf } from "./taint.ts";
 
 export interface RunnerPorts extends Pick<KernelPorts, "arm" | "background" | "ids" | "now">, NodesPort, Pick<StopPort, "stopped"> {
   readonly store: TransferStore;
   readonly bucket: Bucket;
-  readonly passing: (bytes: number) => void;
+  readonly addGcPressure: (bytes: number) => void;
   readonly connections: Pick<Connections, "event" | "sendChunk" | "byIdentity" | "carries">;
 }
 type Side = "source" | "destination";
@@ -33,31 +34,31 @@ interface Live {
   doneBytes: number;
   /** When it last made progress. */
   movedAt: number;
-  /** When the row was last written. */
-  aliveAt: number;
+  /** When the row was last stored, with progress or as a sign of life. */
+  savedAt: number;
   source: SourceEnd;
   destination: DestinationEnd;
-  /** `conn lane`. */
-  readonly lanes: string[];
+  /** `conn attemptId`. */
+  readonly attemptKeys: string[];
 }
-/** What happened at an end that is not its transfer's fault: another attempt follows. */
-const PASSING: ReadonlySet<string> = new Set(["storage.failed"]);
-/** Until the next attempt after such a failure. */
+/** Failures of an end after which another attempt follows. */
+const TRANSIENT: ReadonlySet<string> = new Set(["storage.failed"]);
+/** The wait before that attempt. */
 const RETRY_MS = 5_000;
-/** Such a failure counts when the transfer has not moved for this long: a full disk is told soon. */
-const PASSING_MS = 60_000;
+/** A transient failure ends a transfer that has made no progress for this long, so that a full disk is told soon. */
+const TRANSIENT_MS = 60_000;
 const ALIVE_GRAIN_MS = 10_000;
 /** Progress that no attempt goes on from is stored at most this often: each store holds back what the object sends until it is on the disk. */
 const PROGRESS_GRAIN_MS = 1_000;
 
 const STOPPED = ["transfer.cancelled", "GSV was stopped, so the copy was ended."] as const;
 
-const laneName = (conn: string, lane: number): string => `${conn} ${lane}`;
+const attemptKey = (conn: string, attemptId: number): string => `${conn} ${attemptId}`;
 
 export class TransferRunner {
   readonly #ports: RunnerPorts;
   readonly #live = new Map<string, Live>();
-  readonly #lanes = new Map<string, { readonly live: Live; readonly side: Side }>();
+  readonly #attempts = new Map<string, { readonly live: Live; readonly side: Side }>();
   /** The programs that are ends of their own transfers, by the transfer's id. */
   readonly #clients = new Map<string, Connection>();
   /** Who waits for the end of a transfer, by its id. */
@@ -74,7 +75,7 @@ export class TransferRunner {
   begin(row: TransferRow): void {
     if (this.#live.has(row.id)) return;
     if (this.#ports.stopped() !== undefined) return this.#end(row, ...STOPPED);
-    const [source, destination] = [parsePlace(row.source), parsePlace(row.destination)];
+    const [source, destination] = [parseEndpoint(row.source), parseEndpoint(row.destination)];
     if (!source.ok || !destination.ok) return this.#end(row, "transfer.bad_endpoint", "The transfer can't be read.");
     const from = this.#connection(source.value, row.id);
     const to = this.#connection(destination.value, row.id);
@@ -85,30 +86,31 @@ export class TransferRunner {
       facts: row.facts,
       doneBytes: row.doneBytes,
       movedAt: row.movedAt,
-      aliveAt: this.#ports.now(),
-      lanes: [],
+      savedAt: this.#ports.now(),
+      attemptKeys: [],
       ...this.#ends(row, source.value, destination.value, () => live, { from, to }),
     };
     this.#live.set(row.id, live);
-    if (from !== undefined) this.#bind(live, "source", from.connection.conn, from.lane);
-    if (to !== undefined) this.#bind(live, "destination", to.connection.conn, to.lane);
+    if (from !== undefined) this.#bind(live, "source", from.connection.conn, from.attemptId);
+    if (to !== undefined) this.#bind(live, "destination", to.connection.conn, to.attemptId);
     this.#save(live, "running");
     live.source.ask();
   }
 
   /** What a machine says about one of its attempts. False: this connection has no such attempt. */
-  said(connection: Connection, lane: number, side: Side, happening: Exclude<Happening, { kind: "chunk" }>): boolean {
-    const bound = this.#lanes.get(laneName(connection.conn, lane));
+  said(connection: Connection, attemptId: number, side: Side, happening: Exclude<Happening, { kind: "chunk" }>): boolean {
+    const bound = this.#attempts.get(attemptKey(connection.conn, attemptId));
     if (bound?.side !== side) return false;
     this.#feed(bound.live, happening);
     return true;
   }
   /** A binary frame. False: this connection sends no such file. */
   chunk(connection: Connection, message: ArrayBuffer): boolean {
-    if (message.byteLength < 4) return false;
-    const bound = this.#lanes.get(laneName(connection.conn, new DataView(message).getUint32(0, true)));
+    const frame = new Uint8Array(message);
+    const attemptId = readChunkId(frame);
+    const bound = attemptId === undefined ? undefined : this.#attempts.get(attemptKey(connection.conn, attemptId));
     if (bound?.side !== "source") return false;
-    this.#chunk(bound.live, new Uint8Array(message));
+    this.#chunk(bound.live, frame);
     return true;
   }
 
@@ -135,7 +137,7 @@ export class TransferRunner {
   /** A connection is gone, and its attempts with it. */
   gone(conn: string): void {
     for (const [id, client] of this.#clients) if (client.conn === conn) this.#clients.delete(id);
-    const gone = [...this.#live.values()].filter(({ lanes }) => lanes.some((lane) => lane.startsWith(`${conn} `)));
+    const gone = [...this.#live.values()].filter(({ attemptKeys }) => attemptKeys.some((key) => key.startsWith(`${conn} `)));
     for (const live of gone) this.#drop(live);
   }
 
@@ -177,9 +179,9 @@ export class TransferRunner {
     for (const row of this.#ports.store.due(at)) {
       const live = this.#live.get(row.id);
       // A large file is checked and stored for longer than that on a slow disk.
-      const isStoring = live?.attempt.status === "finishing" && at - live.aliveAt < STALL_MS;
+      const isStoring = live?.attempt.status === "finishing" && at - live.savedAt < STALL_MS;
       if (isStoring) {
-        this.#ports.store.lookAgain(row.id, at);
+        this.#ports.store.postpone(row.id, at);
         continue;
       }
       if (at - row.movedAt >= LIMITS.transferIdleMs) {
@@ -203,30 +205,30 @@ export class TransferRunner {
   // ------------------------------------------------------------ one attempt
 
   /** Null: the machine is not connected. Undefined: the workspace needs none. */
-  #connection(place: Place, id: string): { readonly connection: Connection; readonly lane: number } | null | undefined {
-    if (place.kind === "workspace") return undefined;
+  #connection(endpoint: Endpoint, id: string): { readonly connection: Connection; readonly attemptId: number } | null | undefined {
+    if (endpoint.kind === "workspace") return undefined;
     const connection =
-      place.kind === "client" ? this.#clients.get(id) : this.#ports.connections.byIdentity({ mode: "node", id: place.nodeId });
+      endpoint.kind === "client" ? this.#clients.get(id) : this.#ports.connections.byIdentity({ mode: "node", id: endpoint.nodeId });
     if (connection === undefined) return null;
     for (;;) {
-      const lane = new DataView(this.#ports.ids.bytes(4).slice().buffer).getUint32(0);
-      if (!this.#lanes.has(laneName(connection.conn, lane))) return { connection, lane };
+      const attemptId = new DataView(this.#ports.ids.bytes(4).slice().buffer).getUint32(0);
+      if (!this.#attempts.has(attemptKey(connection.conn, attemptId))) return { connection, attemptId };
     }
   }
   #ends(
     row: TransferRow,
-    source: Place,
-    destination: Place,
+    source: Endpoint,
+    destination: Endpoint,
     live: () => Live,
-    { from, to }: Record<"from" | "to", { readonly connection: Connection; readonly lane: number } | undefined>,
+    { from, to }: Record<"from" | "to", { readonly connection: Connection; readonly attemptId: number } | undefined>,
   ): { source: SourceEnd; destination: DestinationEnd } {
-    const { bucket, background, connections, nodes, passing } = this.#ports;
+    const { bucket, background, connections, nodes, addGcPressure } = this.#ports;
     const { id, agentId, isForced, by } = row;
     const tell = (happening: Happening): void => this.#feed(live(), happening);
     const alive = (): void => this.#alive(live());
     const shared = { bucket, background, tell, alive };
-    const onNode = (place: Place, at: typeof from) =>
-      place.kind !== "workspace" && at !== undefined ? { connections, ...at, id, path: place.path } : undefined;
+    const onNode = (endpoint: Endpoint, at: typeof from) =>
+      endpoint.kind !== "workspace" && at !== undefined ? { connections, ...at, id, path: endpoint.path } : undefined;
     const [nodeFrom, nodeTo] = [onNode(source, from), onNode(destination, to)];
     const taint = taintOf(row.taint, taintFrom(source, nodes.list()));
     return {
@@ -245,19 +247,20 @@ export class TransferRunner {
               ...shared,
               file: { id, agentId, path: destination.path, replaces: isForced, by, ...(taint === undefined ? {} : { taint }) },
               storedBytes: row.doneBytes,
-              passing,
+              addGcPressure,
             })
           : nodeDestination({ ...(nodeTo ?? never()), isForced }),
     };
   }
-  #bind(live: Live, side: Side, conn: string, lane: number): void {
-    const name = laneName(conn, lane);
-    live.lanes.push(name);
-    this.#lanes.set(name, { live, side });
+  #bind(live: Live, side: Side, conn: string, attemptId: number): void {
+    const key = attemptKey(conn, attemptId);
+    live.attemptKeys.push(key);
+    this.#attempts.set(key, { live, side });
   }
 
   #chunk(live: Live, frame: Frame): void {
-    if (this.#step(live, { kind: "chunk", bytes: frame.length - 4 })?.some(({ kind }) => kind === "forward")) live.destination.chunk(frame);
+    if (this.#step(live, { kind: "chunk", bytes: frame.length - CHUNK_HEADER_BYTES })?.some(({ kind }) => kind === "forward"))
+      live.destination.chunk(frame);
   }
   #feed(live: Live, happening: Happening): void {
     this.#step(live, happening);
@@ -265,19 +268,19 @@ export class TransferRunner {
   /** Undefined: the attempt is not the present one. */
   #step(live: Live, happening: Happening): readonly Effect[] | undefined {
     if (this.#live.get(live.row.id) !== live) return undefined;
-    if (happening.kind === "failed" && PASSING.has(happening.reason) && this.#mayPass(live)) {
+    if (happening.kind === "failed" && TRANSIENT.has(happening.reason) && this.#isRetried(live)) {
       this.#drop(live, RETRY_MS);
       return undefined;
     }
-    const isBounded = [live.row.source, live.row.destination].some((place) => place.startsWith("gsv:"));
+    const isBounded = [live.row.source, live.row.destination].some(isInWorkspace);
     const next = step(live.attempt, live.facts, happening, isBounded ? LIMITS.transferBytes : Number.MAX_SAFE_INTEGER);
     live.attempt = next.attempt;
     live.facts = next.facts;
     for (const effect of next.effects) this.#carryOut(live, effect);
     return next.effects;
   }
-  #mayPass({ row }: Live): boolean {
-    return this.#ports.now() - (this.#ports.store.get(row.id)?.movedAt ?? 0) < PASSING_MS;
+  #isRetried({ row }: Live): boolean {
+    return this.#ports.now() - (this.#ports.store.get(row.id)?.movedAt ?? 0) < TRANSIENT_MS;
   }
   #carryOut(live: Live, effect: Effect): void {
     switch (effect.kind) {
@@ -306,17 +309,17 @@ export class TransferRunner {
   }
   /** A machine knows itself how much it has. */
   #mayWait(live: Live): boolean {
-    return !live.row.destination.startsWith("gsv:") && this.#ports.now() - live.aliveAt < PROGRESS_GRAIN_MS;
+    return !isInWorkspace(live.row.destination) && this.#ports.now() - live.savedAt < PROGRESS_GRAIN_MS;
   }
   #save(live: Live, state: State): void {
     const now = this.#ports.now();
-    live.aliveAt = now;
+    live.savedAt = now;
     this.#ports.store.save(live.row.id, state, live.facts, live.doneBytes, now);
     this.#ports.arm();
   }
   /** Nothing has arrived, but an end works: the attempt is not given up. */
   #alive(live: Live): void {
-    if (this.#live.get(live.row.id) !== live || this.#ports.now() - live.aliveAt < ALIVE_GRAIN_MS) return;
+    if (this.#live.get(live.row.id) !== live || this.#ports.now() - live.savedAt < ALIVE_GRAIN_MS) return;
     this.#save(live, live.attempt.status === "finishing" ? "storing" : "running");
   }
 
@@ -324,7 +327,7 @@ export class TransferRunner {
 
   #forget(live: Live): void {
     this.#live.delete(live.row.id);
-    for (const lane of live.lanes) this.#lanes.delete(lane);
+    for (const key of live.attemptKeys) this.#attempts.delete(key);
   }
   /** Ends the attempt, and not the transfer. */
   #drop(live: Live, retryMs?: number): void {
@@ -348,7 +351,7 @@ export class TransferRunner {
   #end(row: TransferRow, reason: string, problem: string): void {
     const live = this.#live.get(row.id);
     if (live !== undefined) this.#forget(live);
-    const destination = parsePlace(row.destination);
+    const destination = parseEndpoint(row.destination);
     const node = destination.ok && destination.value.kind === "node" ? destination.value.nodeId : undefined;
     const isAccepted = row.doneBytes > 0 || row.facts.sizeBytes !== undefined || live?.facts.sizeBytes !== undefined;
     const told = live?.destination.close(problem) ?? false;
@@ -363,15 +366,15 @@ export class TransferRunner {
     if ("leftover" in leftover && connection !== undefined && ended !== undefined) this.#removeLeftover(connection, ended);
   }
   #removeParts(row: TransferRow, live: Live | undefined): void {
-    if (!row.destination.startsWith("gsv:")) return;
+    if (!isInWorkspace(row.destination)) return;
     const idle = live?.destination.idle?.() ?? Promise.resolve();
     const removed = idle.then(() => removeParts(this.#ports.bucket, row.id));
     this.#ports.background("transfer_parts", removed);
   }
   #removeLeftover(connection: Connection, row: TransferRow): void {
-    const place = parsePlace(row.destination);
-    if (!place.ok || place.value.kind !== "node") return;
-    const ends = nodeDestination({ ...this.#ports, connection, lane: 0, id: row.id, path: place.value.path, isForced: false });
+    const endpoint = parseEndpoint(row.destination);
+    if (!endpoint.ok || endpoint.value.kind !== "node") return;
+    const ends = nodeDestination({ ...this.#ports, connection, attemptId: 0, id: row.id, path: endpoint.value.path, isForced: false });
     if (ends.close(row.problem ?? "The transfer has ended.")) this.#ports.store.removed(row.id);
   }
 }

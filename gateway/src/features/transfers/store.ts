@@ -3,7 +3,7 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { Transfer } from "../../../../protocol/gen/types.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
 import type { Taint } from "../../ports/taint.ts";
-import type { Facts } from "./machine.ts";
+import type { Facts } from "./attempt.ts";
 
 export type State = Transfer["state"];
 export interface NewTransfer {
@@ -101,8 +101,8 @@ export class TransferStore {
   waits(id: string, now: number, forMs = STALL_MS): void {
     run(this.#db.sql, "UPDATE transfers SET state = 'waiting', due_at = ? WHERE id = ? AND ended_at IS NULL", now + forMs, id);
   }
-  /** Nothing has changed, and it is well. */
-  lookAgain(id: string, now: number): void {
+  /** It is stored for long: it is due later. */
+  postpone(id: string, now: number): void {
     run(this.#db.sql, "UPDATE transfers SET due_at = ? WHERE id = ? AND ended_at IS NULL", now + STALL_MS, id);
   }
   /** `leftover`: the machine that may still have the temporary file. */

@@ -1,10 +1,10 @@
 /** Who may have written what a machine sends (rule TF9). PURE. */
 import type { NodeEntry } from "../../../../protocol/gen/types.ts";
 import { higher, type Taint } from "../../ports/taint.ts";
-import type { Place } from "./place.ts";
+import type { Endpoint } from "./endpoint.ts";
 
 /** As for what its file tools read (rule TA4): files of its workspace have no label, and others are anyone's. */
-export function taintFrom(source: Place, nodes: readonly NodeEntry[]): Taint | undefined {
+export function taintFrom(source: Endpoint, nodes: readonly NodeEntry[]): Taint | undefined {
   if (source.kind !== "node") return undefined;
   const node = nodes.find(({ nodeId }) => nodeId === source.nodeId);
   const isConfined = node?.hostCapabilities.some((name) => name === "filesystem.confined") === true;

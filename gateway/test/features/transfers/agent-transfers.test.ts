@@ -6,7 +6,7 @@ import type { Origin } from "../../../src/ports/origin.ts";
 import type { SessionNote, SessionPort, SessionSend } from "../../../src/ports/session.ts";
 import type { TransferAsk } from "../../../src/ports/transfers.ts";
 import { client, fakeSessions, gateway, type Peer, port, seed, eventually } from "../../support/gateway.ts";
-import { bytesOf, type Machine, machine, newId, sum } from "./machine.ts";
+import { bytesOf, type Machine, machine, newId, sum } from "./fake-machine.ts";
 import { evict } from "../../support/evict.ts";
 
 const KEY = "agent:main:main";

@@ -7,7 +7,7 @@ import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { client, eventually, fakeSessions, gateway, seed, sha256, token, until } from "../../support/gateway.ts";
-import { bytesOf, Machine, newId, sum } from "./machine.ts";
+import { bytesOf, Machine, newId, sum } from "./fake-machine.ts";
 import { evict } from "../../support/evict.ts";
 import { create, ended, look } from "./support.ts";
 
@@ -29,11 +29,11 @@ describe("a program is an end of its own transfer", () => {
     const id = newId();
     const first = new Machine(await client());
     await create(first.peer, id, asked.source, asked.destination);
-    const { transferId: lane, path } = await first.asked("transfer.send");
+    const { transferId: attemptId, path } = await first.asked("transfer.send");
     expect(path).toBe("/home/me/a.bin");
-    await first.peer.ok("transfer.meta", { transferId: lane, size: bytes.length, version: "v1" });
+    await first.peer.ok("transfer.meta", { transferId: attemptId, size: bytes.length, version: "v1" });
     await first.asked("transfer.start");
-    await first.fill(lane, bytes, 0, PART);
+    await first.fill(attemptId, bytes, 0, PART);
     await eventually(async () => expect(await look(first.peer, id)).toMatchObject({ doneBytes: PART }));
     first.peer.socket.close(1000);
     const second = new Machine(await client());
@@ -51,12 +51,12 @@ describe("a program is an end of its own transfer", () => {
   test("[TF13] [X1] another program learns nothing of it, and gets no part in it", async () => {
     const [own, other, id] = [new Machine(await client()), new Machine(await client()), newId()];
     await create(own.peer, id, asked.source, asked.destination);
-    const { transferId: lane } = await own.asked("transfer.send");
+    const { transferId: attemptId } = await own.asked("transfer.send");
     for (const [method, more] of [
       ["transfer.meta", { size: 3, version: "v1" }],
       ["transfer.complete", { sha256: await sha256("x") }],
     ] as const)
-      expect(await other.peer.refused(method, { transferId: lane, ...more })).toMatchObject({ reason: "transfer.unknown" });
+      expect(await other.peer.refused(method, { transferId: attemptId, ...more })).toMatchObject({ reason: "transfer.unknown" });
     expect(other.peer.events("transfer.send")).toEqual([]);
     expect(await own.peer.refused("transfer.create", { id: newId(), source: "@:/a", destination: "@:/b" })).toMatchObject({
       reason: "transfer.bad_endpoint",
@@ -73,7 +73,7 @@ describe("a program is an end of its own transfer", () => {
       const id = newId();
       const own = new Machine(await client(tokens[0]?.token));
       await create(own.peer, id, source, destination);
-      const { transferId: lane } = await own.asked(event);
+      const { transferId: attemptId } = await own.asked(event);
       for (const { token: foreign } of tokens.slice(1)) {
         // Also when the gateway has nothing of it in its memory.
         const other = new Machine(await client(foreign));
@@ -86,7 +86,7 @@ describe("a program is an end of its own transfer", () => {
       // Its own token may go on, on another connection.
       const again = new Machine(await client(tokens[0]?.token));
       await create(again.peer, id, source, destination);
-      expect((await again.asked(event)).transferId).not.toBe(lane);
+      expect((await again.asked(event)).transferId).not.toBe(attemptId);
     }
   });
 

@@ -7,7 +7,7 @@ import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { client, fakeSessions, node, seed, sha256 } from "../../support/gateway.ts";
-import { machine, newId } from "./machine.ts";
+import { machine, newId } from "./fake-machine.ts";
 import { create, ended, KEY } from "./support.ts";
 
 beforeEach(async () => {

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { transferPartKey } from "../../../src/storage/keys.ts";
 import { client, eventually, fakeSessions, seed, until } from "../../support/gateway.ts";
-import { machine, newId, sum } from "./machine.ts";
+import { machine, newId, sum } from "./fake-machine.ts";
 import { alarmAt, create, ended, look, parts } from "./support.ts";
 
 beforeEach(async () => {

@@ -7,7 +7,7 @@ import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { client, eventually, fakeSessions, gateway, type Peer, seed, sha256, until } from "../../support/gateway.ts";
-import { bytesOf, type Machine, machine, newId, sum } from "./machine.ts";
+import { bytesOf, type Machine, machine, newId, sum } from "./fake-machine.ts";
 import { evict } from "../../support/evict.ts";
 import { create, ended, look } from "./support.ts";
 
@@ -22,48 +22,48 @@ afterEach(() => {
 
 describe("a file of the workspace becomes one of a machine", () => {
   const bytes = bytesOf(LIMITS.transferWindowBytes + 3 * LIMITS.transferChunkBytes + 5);
-  async function begin(): Promise<{ owner: Peer; laptop: Machine; id: string; lane: number }> {
+  async function begin(): Promise<{ owner: Peer; laptop: Machine; id: string; attemptId: number }> {
     await env.STORAGE.put("agents/main/a.bin", bytes);
     const [owner, laptop, id] = [await client(), await machine("laptop"), newId()];
     await create(owner, id, "gsv:a.bin", "laptop:b.bin");
     const asked = await laptop.asked("transfer.receive");
     expect(asked).toMatchObject({ path: "b.bin", size: bytes.length, id, sha256: await sum(bytes) });
-    return { owner, laptop, id, lane: asked.transferId };
+    return { owner, laptop, id, attemptId: asked.transferId };
   }
   const taken = ({ chunks }: Machine): number => chunks.reduce((all, { bytes: part }) => all + part.length, 0);
 
   test("[TF2] [P18] at most a window is on the way, and success waits for the machine's word", async () => {
-    const { owner, laptop, id, lane } = await begin();
-    await laptop.peer.ok("transfer.accept", { transferId: lane, offset: 0 });
+    const { owner, laptop, id, attemptId } = await begin();
+    await laptop.peer.ok("transfer.accept", { transferId: attemptId, offset: 0 });
     await until("a window", () => taken(laptop) === LIMITS.transferWindowBytes);
-    await laptop.peer.ok("transfer.ack", { transferId: lane, offset: 1 });
+    await laptop.peer.ok("transfer.ack", { transferId: attemptId, offset: 1 });
     expect(taken(laptop)).toBe(LIMITS.transferWindowBytes);
-    await laptop.peer.ok("transfer.ack", { transferId: lane, offset: LIMITS.transferWindowBytes });
-    expect(await laptop.asked("transfer.end")).toMatchObject({ transferId: lane, sha256: await sum(bytes) });
+    await laptop.peer.ok("transfer.ack", { transferId: attemptId, offset: LIMITS.transferWindowBytes });
+    expect(await laptop.asked("transfer.end")).toMatchObject({ transferId: attemptId, sha256: await sum(bytes) });
     const all = new Uint8Array(bytes.length);
     let at = 0;
-    for (const { lane: of, bytes: part } of laptop.chunks) {
-      expect(of).toBe(lane);
+    for (const { attemptId: of, bytes: part } of laptop.chunks) {
+      expect(of).toBe(attemptId);
       all.set(part, at);
       at += part.length;
     }
     expect(await sum(all)).toBe(await sum(bytes));
     expect(await look(owner, id)).toMatchObject({ state: "storing" });
-    await laptop.peer.ok("transfer.done", { transferId: lane, bytesWritten: bytes.length, sha256: await sum(bytes) });
+    await laptop.peer.ok("transfer.done", { transferId: attemptId, bytesWritten: bytes.length, sha256: await sum(bytes) });
     expect(await look(owner, id)).toMatchObject({ state: "done", doneBytes: bytes.length });
   });
 
   test("[TF3] a machine that reports another checksum has not succeeded", async () => {
-    const { owner, laptop, id, lane } = await begin();
-    await laptop.peer.ok("transfer.accept", { transferId: lane, offset: bytes.length });
+    const { owner, laptop, id, attemptId } = await begin();
+    await laptop.peer.ok("transfer.accept", { transferId: attemptId, offset: bytes.length });
     await laptop.asked("transfer.end");
-    await laptop.peer.ok("transfer.done", { transferId: lane, bytesWritten: bytes.length, sha256: await sha256("other") });
+    await laptop.peer.ok("transfer.done", { transferId: attemptId, bytesWritten: bytes.length, sha256: await sha256("other") });
     expect(await look(owner, id)).toMatchObject({ state: "failed", reason: "transfer.checksum" });
   });
 
   test("[TF4] [TF5] [K30] a machine that was cut off goes on where it is, also right before the end", async () => {
-    const { owner, laptop, id, lane } = await begin();
-    await laptop.peer.ok("transfer.accept", { transferId: lane, offset: 0 });
+    const { owner, laptop, id, attemptId } = await begin();
+    await laptop.peer.ok("transfer.accept", { transferId: attemptId, offset: 0 });
     await until("a chunk", () => laptop.chunks.length > 0);
     laptop.peer.socket.close(1000);
     const back = await machine("laptop");
@@ -83,16 +83,16 @@ describe("a file of the workspace becomes one of a machine", () => {
   });
 
   test("[TF6] a file that changes meanwhile fails with its own code, and the machine drops what it has", async () => {
-    const { owner, laptop, id, lane } = await begin();
+    const { owner, laptop, id, attemptId } = await begin();
     await env.STORAGE.put("agents/main/a.bin", "other");
-    await laptop.peer.ok("transfer.accept", { transferId: lane, offset: 0 });
+    await laptop.peer.ok("transfer.accept", { transferId: attemptId, offset: 0 });
     expect(await ended(owner, id)).toMatchObject({ state: "failed", reason: "transfer.source_changed" });
     expect((await laptop.asked("transfer.end")).error).toMatch(/changed/);
   });
 
   test("[TF8] a machine that was away when the transfer ended is told to remove its temporary file", async () => {
-    const { owner, laptop, id, lane } = await begin();
-    await laptop.peer.ok("transfer.accept", { transferId: lane, offset: 0 });
+    const { owner, laptop, id, attemptId } = await begin();
+    await laptop.peer.ok("transfer.accept", { transferId: attemptId, offset: 0 });
     laptop.peer.socket.close(1000);
     await eventually(async () => expect(await look(owner, id)).toMatchObject({ state: "waiting" }));
     await owner.ok("transfer.cancel", { id });

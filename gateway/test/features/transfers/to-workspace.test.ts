@@ -7,7 +7,7 @@ import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { client, eventually, fakeSessions, gateway, type Peer, seed, sha256, until } from "../../support/gateway.ts";
-import { bytesOf, type Machine, machine, newId, sum } from "./machine.ts";
+import { bytesOf, type Machine, machine, newId, sum } from "./fake-machine.ts";
 import { evict } from "../../support/evict.ts";
 import { alarmAt, create, ended, KEY, look, parts } from "./support.ts";
 
@@ -24,22 +24,22 @@ describe("a machine's file becomes one of the workspace", () => {
   const PART = LIMITS.transferStoredBytes;
   const bucket = Object.getPrototypeOf(env.STORAGE) as R2Bucket;
   const bytes = bytesOf(PART + LIMITS.transferPartBytes + 1000);
-  async function begin(): Promise<{ owner: Peer; laptop: Machine; id: string; lane: number }> {
+  async function begin(): Promise<{ owner: Peer; laptop: Machine; id: string; attemptId: number }> {
     const [owner, laptop, id] = [await client(), await machine("laptop"), newId()];
     await create(owner, id, "laptop:a.bin", "gsv:in/b.bin");
-    const { transferId: lane, path } = await laptop.asked("transfer.send");
+    const { transferId: attemptId, path } = await laptop.asked("transfer.send");
     expect(path).toBe("a.bin");
-    return { owner, laptop, id, lane };
+    return { owner, laptop, id, attemptId };
   }
 
   test("[TF1] [TF3] [P18] its checksum is verified by the bucket before it counts, and nothing else stays", async () => {
-    const { owner, laptop, id, lane } = await begin();
-    await laptop.peer.ok("transfer.meta", { transferId: lane, size: bytes.length, version: "v1" });
+    const { owner, laptop, id, attemptId } = await begin();
+    await laptop.peer.ok("transfer.meta", { transferId: attemptId, size: bytes.length, version: "v1" });
     expect((await laptop.asked("transfer.start")).offset).toBe(0);
-    laptop.push(lane, bytes.subarray(0, LIMITS.transferWindowBytes));
+    laptop.push(attemptId, bytes.subarray(0, LIMITS.transferWindowBytes));
     await until("the window", () => laptop.peer.events("transfer.ack").length === 2);
-    await laptop.fill(lane, bytes, LIMITS.transferWindowBytes);
-    await laptop.peer.ok("transfer.complete", { transferId: lane, sha256: await sum(bytes) });
+    await laptop.fill(attemptId, bytes, LIMITS.transferWindowBytes);
+    await laptop.peer.ok("transfer.complete", { transferId: attemptId, sha256: await sum(bytes) });
     expect(await ended(owner, id)).toMatchObject({ state: "done", doneBytes: bytes.length, sha256: await sum(bytes) });
     const stored = await env.STORAGE.get(KEY);
     expect(await sum(new Uint8Array((await stored?.arrayBuffer()) ?? new ArrayBuffer(0)))).toBe(await sum(bytes));
@@ -48,28 +48,28 @@ describe("a machine's file becomes one of the workspace", () => {
   });
 
   test("[TF3] [W11] a copy with another checksum fails, and there is no file", async () => {
-    const { owner, laptop, id, lane } = await begin();
-    await laptop.peer.ok("transfer.meta", { transferId: lane, size: 1000, version: "v1" });
+    const { owner, laptop, id, attemptId } = await begin();
+    await laptop.peer.ok("transfer.meta", { transferId: attemptId, size: 1000, version: "v1" });
     await laptop.asked("transfer.start");
-    laptop.push(lane, bytes.subarray(0, 1000));
-    await laptop.peer.ok("transfer.complete", { transferId: lane, sha256: await sha256("other") });
+    laptop.push(attemptId, bytes.subarray(0, 1000));
+    await laptop.peer.ok("transfer.complete", { transferId: attemptId, sha256: await sha256("other") });
     expect(await ended(owner, id)).toMatchObject({ state: "failed", reason: "transfer.checksum" });
     expect(await env.STORAGE.head(KEY)).toBeNull();
     await eventually(async () => expect(await parts(id)).toBe(0));
   });
 
   test("[TF4] [K29] [W11] [W12] after an eviction it goes on at the stored part, and late chunks of the attempt before change nothing", async () => {
-    const { owner, laptop, id, lane } = await begin();
-    await laptop.peer.ok("transfer.meta", { transferId: lane, size: bytes.length, version: "v1" });
+    const { owner, laptop, id, attemptId } = await begin();
+    await laptop.peer.ok("transfer.meta", { transferId: attemptId, size: bytes.length, version: "v1" });
     await laptop.asked("transfer.start");
-    await laptop.fill(lane, bytes, 0, PART + 500);
+    await laptop.fill(attemptId, bytes, 0, PART + 500);
     await eventually(async () => expect(await look(owner, id)).toMatchObject({ doneBytes: PART }));
     await evict(gateway(), { webSockets: "hibernate" });
-    laptop.push(lane, bytesOf(700).fill(7));
+    laptop.push(attemptId, bytesOf(700).fill(7));
     const again = await laptop.asked("transfer.send", 1);
-    expect(again.transferId).not.toBe(lane);
-    laptop.push(lane, bytesOf(700).fill(7));
-    expect(await laptop.peer.refused("transfer.complete", { transferId: lane, sha256: await sum(bytes) })).toMatchObject({
+    expect(again.transferId).not.toBe(attemptId);
+    laptop.push(attemptId, bytesOf(700).fill(7));
+    expect(await laptop.peer.refused("transfer.complete", { transferId: attemptId, sha256: await sum(bytes) })).toMatchObject({
       reason: "transfer.unknown",
     });
     await laptop.peer.ok("transfer.meta", { transferId: again.transferId, size: bytes.length, version: "v1" });
@@ -81,8 +81,8 @@ describe("a machine's file becomes one of the workspace", () => {
   });
 
   test("[TF6] a file that is another one after an interruption fails with its own code", async () => {
-    const { owner, laptop, id, lane } = await begin();
-    await laptop.peer.ok("transfer.meta", { transferId: lane, size: 10, version: "v1" });
+    const { owner, laptop, id, attemptId } = await begin();
+    await laptop.peer.ok("transfer.meta", { transferId: attemptId, size: 10, version: "v1" });
     await laptop.asked("transfer.start");
     laptop.peer.socket.close(1000);
     const back = await machine("laptop");
@@ -92,11 +92,11 @@ describe("a machine's file becomes one of the workspace", () => {
   });
 
   test("[X1] chunks and messages of another connection are refused and change nothing", async () => {
-    const { owner, laptop, id, lane } = await begin();
+    const { owner, laptop, id, attemptId } = await begin();
     const thief = await machine("thief");
-    await laptop.peer.ok("transfer.meta", { transferId: lane, size: 3, version: "v1" });
+    await laptop.peer.ok("transfer.meta", { transferId: attemptId, size: 3, version: "v1" });
     await laptop.asked("transfer.start");
-    thief.push(lane, new Uint8Array([9, 9, 9]));
+    thief.push(attemptId, new Uint8Array([9, 9, 9]));
     owner.socket.send(new Uint8Array([0, 0, 0, 0, 9]));
     for (const [method, more] of [
       ["transfer.meta", { size: 3, version: "v1" }],
@@ -106,45 +106,47 @@ describe("a machine's file becomes one of the workspace", () => {
       ["transfer.ack", { offset: 1 }],
       ["transfer.done", { bytesWritten: 3, sha256: await sha256("x") }],
     ] as const) {
-      expect(await thief.peer.refused(method, { transferId: lane, ...more })).toMatchObject({ reason: "transfer.unknown" });
-      expect(await owner.refused(method, { transferId: lane, ...more })).toMatchObject({ reason: "transfer.unknown" });
+      expect(await thief.peer.refused(method, { transferId: attemptId, ...more })).toMatchObject({ reason: "transfer.unknown" });
+      expect(await owner.refused(method, { transferId: attemptId, ...more })).toMatchObject({ reason: "transfer.unknown" });
     }
     // The right connection in the wrong part.
-    expect(await laptop.peer.refused("transfer.done", { transferId: lane, bytesWritten: 3, sha256: await sha256("x") })).toMatchObject({
-      reason: "transfer.unknown",
-    });
+    expect(await laptop.peer.refused("transfer.done", { transferId: attemptId, bytesWritten: 3, sha256: await sha256("x") })).toMatchObject(
+      {
+        reason: "transfer.unknown",
+      },
+    );
     const mine = new Uint8Array([1, 2, 3]);
-    laptop.push(lane, mine);
-    await laptop.peer.ok("transfer.complete", { transferId: lane, sha256: await sum(mine) });
+    laptop.push(attemptId, mine);
+    await laptop.peer.ok("transfer.complete", { transferId: attemptId, sha256: await sum(mine) });
     expect(await ended(owner, id)).toMatchObject({ state: "done" });
     expect(new Uint8Array((await (await env.STORAGE.get(KEY))?.arrayBuffer()) ?? new ArrayBuffer(0))).toEqual(mine);
   });
 
   test("[TF2] while the bucket takes nothing, nothing is acknowledged, and a machine that sends more than a window is stopped", async () => {
-    const { owner, laptop, id, lane } = await begin();
+    const { owner, laptop, id, attemptId } = await begin();
     const put = vi.spyOn(bucket, "put").mockImplementation(() => new Promise<never>(() => undefined));
-    await laptop.peer.ok("transfer.meta", { transferId: lane, size: 100_000_000, version: "v1" });
+    await laptop.peer.ok("transfer.meta", { transferId: attemptId, size: 100_000_000, version: "v1" });
     await laptop.asked("transfer.start");
-    laptop.push(lane, bytes.subarray(0, LIMITS.transferWindowBytes));
+    laptop.push(attemptId, bytes.subarray(0, LIMITS.transferWindowBytes));
     await until("a part is begun", () => put.mock.calls.length === 1);
     expect(await look(owner, id)).toMatchObject({ state: "running", doneBytes: 0 });
     expect(laptop.peer.events("transfer.ack")).toEqual([]);
-    laptop.push(lane, new Uint8Array([1]));
+    laptop.push(attemptId, new Uint8Array([1]));
     expect(await ended(owner, id)).toMatchObject({ state: "failed", reason: "transfer.failed" });
     expect((await laptop.asked("transfer.end")).error).toMatch(/rules/);
     put.mockRestore();
   });
 
   test("[TF4] [TF8] a bucket that fails in the middle of a part has nothing of it, and the next attempt sends it again", async () => {
-    const { owner, laptop, id, lane } = await begin();
+    const { owner, laptop, id, attemptId } = await begin();
     const put = vi.spyOn(bucket, "put").mockImplementationOnce(async (_key: string, body: unknown) => {
       const reader = (body as ReadableStream<Uint8Array>).getReader();
       for (let read = 0; read < LIMITS.transferPartBytes; ) read += (await reader.read()).value?.length ?? 0;
       throw new Error("the disk is full");
     });
-    await laptop.peer.ok("transfer.meta", { transferId: lane, size: bytes.length, version: "v1" });
+    await laptop.peer.ok("transfer.meta", { transferId: attemptId, size: bytes.length, version: "v1" });
     await laptop.asked("transfer.start");
-    laptop.push(lane, bytes.subarray(0, LIMITS.transferWindowBytes));
+    laptop.push(attemptId, bytes.subarray(0, LIMITS.transferWindowBytes));
     await eventually(async () => expect(await look(owner, id)).toMatchObject({ state: "waiting", doneBytes: 0 }));
     put.mockRestore();
     await alarmAt(Date.now() + 6_000);
@@ -157,11 +159,11 @@ describe("a machine's file becomes one of the workspace", () => {
   });
 
   test("[TF8] the write of an unfinished part ends with its copy", async () => {
-    const { owner, laptop, id, lane } = await begin();
+    const { owner, laptop, id, attemptId } = await begin();
     const written = vi.spyOn(bucket, "put");
-    await laptop.peer.ok("transfer.meta", { transferId: lane, size: bytes.length, version: "v1" });
+    await laptop.peer.ok("transfer.meta", { transferId: attemptId, size: bytes.length, version: "v1" });
     await laptop.asked("transfer.start");
-    laptop.push(lane, bytes.subarray(0, LIMITS.transferPartBytes));
+    laptop.push(attemptId, bytes.subarray(0, LIMITS.transferPartBytes));
     await laptop.asked("transfer.ack");
     await owner.ok("transfer.cancel", { id });
     await expect(written.mock.results[0]?.value).rejects.toThrow();

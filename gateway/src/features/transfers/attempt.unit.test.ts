@@ -2,9 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import { type Attempt, type Facts, FIRST, type Happening, step } from "./machine.ts";
-import { pairProblem, parsePlace, type Place } from "./place.ts";
-import { taintFrom } from "./taint.ts";
+import { type Attempt, type Facts, FIRST, type Happening, step } from "./attempt.ts";
 
 const SUM = "a".repeat(64);
 const OTHER = "b".repeat(64);
@@ -108,34 +106,4 @@ test("[TF1] [TF3] whatever happens in whatever order, an attempt ends once, and 
     }),
     { numRuns: 20_000 },
   );
-});
-
-test("[TF7] ends are read as they are written, and only pairs that can be copied are taken", () => {
-  const place = (text: string): Place => {
-    const parsed = parsePlace(text);
-    assert.ok(parsed.ok, text);
-    return parsed.value;
-  };
-  assert.deepEqual(place("gsv:/a/b.md"), { kind: "workspace", path: "a/b.md" });
-  assert.deepEqual(place("lap.top:/a:b"), { kind: "node", nodeId: "lap.top", path: "/a:b" });
-  for (const text of ["a.md", "gsv:", "gsv:../x", "gsv:a/../../x", ":x", "-x:y", "laptop:", "gsv:%2e%2e/x"])
-    assert.ok(!parsePlace(text).ok, text);
-  assert.equal(pairProblem(place("gsv:a"), place("laptop:a")), undefined);
-  assert.equal(pairProblem(place("desk:a"), place("laptop:a")), undefined);
-  assert.match(pairProblem(place("gsv:a"), place("gsv:b")) ?? "", /workspace/);
-  assert.match(pairProblem(place("laptop:a"), place("laptop:b")) ?? "", /laptop/);
-});
-
-test("[TF9] a file from outside a machine's workspace is anyone's", () => {
-  const node = (capabilities: readonly string[]) =>
-    [{ nodeId: "laptop", online: true, hostCapabilities: capabilities, toolCapabilities: {}, tools: [] }] as unknown as Parameters<
-      typeof taintFrom
-    >[1];
-  const label = (path: string, capabilities: readonly string[]) =>
-    taintFrom({ kind: "node", nodeId: "laptop", path }, node(capabilities))?.label;
-  for (const path of ["/etc/passwd", "../a", "a/../../b", "~/x"]) {
-    assert.equal(label(path, []), "world");
-    assert.equal(label(path, ["filesystem.confined"]), undefined);
-  }
-  assert.equal(label("a/b", []), undefined);
 });

@@ -2,7 +2,7 @@
 import type { Result } from "../../ports/result.ts";
 import { parsePath, type WorkspacePath } from "../../storage/keys.ts";
 
-export type Place =
+export type Endpoint =
   | { readonly kind: "workspace"; readonly path: WorkspacePath }
   | { readonly kind: "node"; readonly nodeId: string; readonly path: string }
   /** The program that asks: a file of the machine that it runs on. */
@@ -12,7 +12,7 @@ const WORKSPACE = "gsv";
 const CLIENT = "@";
 const ENDPOINT = /^(@|[A-Za-z0-9][A-Za-z0-9_.-]{0,63}):([^\0]{1,4096})$/s;
 
-export function parsePlace(text: string): Result<Place> {
+export function parseEndpoint(text: string): Result<Endpoint> {
   const [, name, path] = ENDPOINT.exec(text) ?? [];
   if (name === undefined || path === undefined)
     return {
@@ -29,14 +29,16 @@ export function parsePlace(text: string): Result<Place> {
   return parsed.ok ? { ok: true, value: { kind: "workspace", path: parsed.value } } : parsed;
 }
 
+const isKind = (text: string, kind: Endpoint["kind"]): boolean => {
+  const endpoint = parseEndpoint(text);
+  return endpoint.ok && endpoint.value.kind === kind;
+};
 /** Whether a program is this end. */
-export function isOfClient(text: string): boolean {
-  const place = parsePlace(text);
-  return place.ok && place.value.kind === "client";
-}
+export const isOfClient = (text: string): boolean => isKind(text, "client");
+export const isInWorkspace = (text: string): boolean => isKind(text, "workspace");
 
-/** Why a file can't be copied from one place to the other. */
-export function pairProblem(source: Place, destination: Place): string | undefined {
+/** Why a file can't be copied from one end to the other. */
+export function pairProblem(source: Endpoint, destination: Endpoint): string | undefined {
   if (source.kind === "workspace" && destination.kind === "workspace")
     return "Both ends are in the workspace, and a transfer copies between machines and the workspace.";
   if (source.kind === "client" && destination.kind === "client") return "Both ends are on this machine.";

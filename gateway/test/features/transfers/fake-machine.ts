@@ -23,14 +23,14 @@ export async function sum(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
 /** A machine that follows the wire step by step. */
 export class Machine {
   readonly peer: Peer;
-  readonly chunks: { lane: number; bytes: Uint8Array<ArrayBuffer> }[] = [];
+  readonly chunks: { attemptId: number; bytes: Uint8Array<ArrayBuffer> }[] = [];
   constructor(peer: Peer) {
     this.peer = peer;
     peer.socket.binaryType = "arraybuffer";
     peer.socket.addEventListener("message", ({ data }: MessageEvent) => {
       if (typeof data === "string") return;
       const view = data as ArrayBuffer;
-      this.chunks.push({ lane: new DataView(view).getUint32(0, true), bytes: new Uint8Array(view.slice(4)) });
+      this.chunks.push({ attemptId: new DataView(view).getUint32(0, true), bytes: new Uint8Array(view.slice(4)) });
     });
   }
   async asked(event: "transfer.send" | "transfer.receive" | "transfer.start" | "transfer.ack" | "transfer.end", nth = 0) {
@@ -46,20 +46,20 @@ export class Machine {
     };
   }
   /** Sends from one offset to another, each part when the one before is acknowledged. */
-  async fill(lane: number, content: Uint8Array, from: number, to = content.length): Promise<void> {
+  async fill(attemptId: number, content: Uint8Array, from: number, to = content.length): Promise<void> {
     const acked = (): number =>
       Math.max(from, ...this.peer.events("transfer.ack").map(({ payload }) => (payload as { offset: number }).offset));
     for (let at = from; at < to; at += LIMITS.transferPartBytes) {
       const end = Math.min(at + LIMITS.transferPartBytes, to);
-      this.push(lane, content.subarray(at, end));
+      this.push(attemptId, content.subarray(at, end));
       if (end - at === LIMITS.transferPartBytes) await until(`${end} bytes to be taken`, () => acked() >= end);
     }
   }
-  push(lane: number, bytes: Uint8Array): void {
+  push(attemptId: number, bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length; at += LIMITS.transferChunkBytes) {
       const part = bytes.subarray(at, at + LIMITS.transferChunkBytes);
       const frame = new Uint8Array(4 + part.length);
-      new DataView(frame.buffer).setUint32(0, lane, true);
+      new DataView(frame.buffer).setUint32(0, attemptId, true);
       frame.set(part, 4);
       this.peer.socket.send(frame);
     }

@@ -1,0 +1,20 @@
+/**
+ * Makes the garbage collection of the engine run while a large file passes, in the Workers on a person's own machine. The engine does not count
+ * the memory of native streams and of callbacks, so for a small heap no collection may come while 4 GiB pass, and 100 MB wait for it. A memory
+ * of WebAssembly is counted at its full size and uses no pages: one that is dropped at once makes the collection come. Best effort.
+ */
+const PAGE_BYTES = 65_536;
+/** The engine collects after sixteen of them. */
+const COUNTED_BYTES = 4 * 1024 * 1024;
+let hasFailed = false;
+
+/** `bytes` are about to pass in a stream. */
+export function addGcPressure(bytes: number): void {
+  try {
+    void new WebAssembly.Memory({ initial: Math.ceil(Math.min(bytes, COUNTED_BYTES) / PAGE_BYTES) });
+  } catch (error) {
+    // It reserves addresses, of which a process may have a limited number. Files pass all the same.
+    if (!hasFailed) console.warn("the memory of streams is freed late, because no addresses are left:", error);
+    hasFailed = true;
+  }
+}
