@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type Answer, failingAfter, failingSentence, type Failings, toldOf } from "./failing.ts";
-import { check, type Condition, type Marks, readInstructions } from "./precheck.ts";
+import { check, type Condition, type Marks, readInstructions, standing } from "./precheck.ts";
 import { publicUrl } from "./public-url.ts";
 
 const read = (...lines: readonly string[]) => readInstructions(`---\n${lines.join("\n")}\n---\n- look`);
@@ -209,4 +209,23 @@ test("[HB4] a front matter without an end stops the heartbeat: its conditions wo
   // A rule of Markdown.
   for (const text of ["---\nLook at things\n", "---\n# Rounds\n- look: at things\n", "----\nevery: 2h\n"])
     assert.equal(readInstructions(text).kind, "tasks", text);
+});
+
+describe("[HB9] what the owner is told of a file", () => {
+  const [condition] = conditionsOf("file_changed: in.md");
+  assert.ok(condition?.kind === "file_changed");
+  const now = Date.parse("2026-11-30T12:00:00Z");
+  const told = (before: string | undefined, after: string | undefined) => {
+    const marks = before === undefined ? {} : { [condition.text]: before };
+    const states = new Map(after === undefined ? [] : [["in.md", after]]);
+    const { isTrue, why } = standing(condition, marks, { now, tz: "UTC", states });
+    return [isTrue, why];
+  };
+  test("is whether it has changed since the last check, and that it is not there", () => {
+    assert.deepEqual(told(undefined, "a"), [false, "There is nothing to compare with yet: the first look of a heartbeat is a beginning."]);
+    assert.deepEqual(told("a", "a"), [false, "The file has not changed since the last check."]);
+    assert.deepEqual(told("a", "b"), [true, "The file has changed since the last check."]);
+    assert.deepEqual(told("a", undefined), [true, "The file has changed since the last check. There is no such file."]);
+    assert.deepEqual(told("absent", undefined), [false, "The file has not changed since the last check. There is no such file."]);
+  });
 });

@@ -36,7 +36,7 @@ function isModeMade(
 ): boolean {
   if (name === "cmake") {
     const mode = given.indexOf("-E", from);
-    return options[from] === true || (mode !== -1 && (options[mode + 1] === true || EXPANSION.test(given[mode + 1] ?? "")));
+    return options[from] === true || (mode !== -1 && EXPANSION.test(given[mode + 1] ?? ""));
   }
   let at = from;
   if (name === "git") {
