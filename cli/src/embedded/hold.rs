@@ -29,7 +29,7 @@ const STOPS_WITHIN: Duration = Duration::from_secs(5);
 /// seen may not fit together.
 pub fn while_still<T>(layout: &Layout, work: impl FnOnce() -> Outcome<T>) -> Outcome<Option<T>> {
     // Neither started, stopped nor reloaded meanwhile.
-    let _turn = Lock::take(&layout.turn_lock(), PATIENCE)?;
+    let _command_lock = Lock::take(&layout.command_lock(), PATIENCE)?;
     let Some(process) = running(layout)? else {
         return work().map(Some);
     };

@@ -51,7 +51,7 @@ export interface ApprovalReport {
   readonly origin?: Origin;
   readonly waiting: readonly WaitingQuestion[];
   readonly ended: readonly EndedQuestionReport[];
-  /** The present conversation and its own mode. Absent: the report is of a program that did not tell. */
+  /** The current conversation and its own mode. Absent: the report is of a program that did not tell. */
   readonly conversation?: { readonly sessionId: string; readonly mode?: PolicyMode; readonly modeUntil?: number };
 }
 

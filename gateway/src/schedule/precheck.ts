@@ -1,5 +1,5 @@
 /**
- * Whether HEARTBEAT.md has something to do now (rules HB3, HB4, HB9, HB10). PURE: the file, the marks of earlier beats, the present state
+ * Whether HEARTBEAT.md has something to do now (rules HB3, HB4, HB9, HB10). PURE: the file, the marks of earlier beats, the current state
  * of the files that it names and what pages and commands have answered come in. No model is asked.
  */
 import { isMeaningful } from "../prompt/heartbeat.ts";

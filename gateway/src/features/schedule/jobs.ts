@@ -1,4 +1,4 @@
-/** Adding, changing and running jobs by hand. What a caller gives is read against the present time and zone (rule SC9). */
+/** Adding, changing and running jobs by hand. What a caller gives is read against the current time and zone (rule SC9). */
 import type {
   CronAddParams,
   CronJob,

@@ -107,7 +107,7 @@ export interface Thinking extends RunCore {
   readonly phase: "thinking";
   /** Each start of this step's model call has its own number; completions of other attempts are dropped. */
   readonly attempt: number;
-  /** Failures of this step at the present model. */
+  /** Failures of this step at the current model. */
   readonly tries: number;
   /** Times that this step's call was lost and started again. */
   readonly restarts: number;
@@ -176,7 +176,7 @@ export interface Archiving extends ArchiveIntent {
   readonly ordinal: number;
   /** Every start of an effect has its own number. */
   readonly attempt: number;
-  /** Failures and restarts of the present stage or chunk. */
+  /** Failures and restarts of the current stage or chunk. */
   readonly failures: number;
   readonly restarts: number;
   /** Rows that leave the conversation: seq in [from, upto]. */
@@ -332,7 +332,7 @@ export interface State {
   readonly lastRoute?: ReplyRoute;
   /** No reset by policy, and no compaction for headroom, before this (wall time). */
   readonly autoResetAfter: number;
-  /** Of the present conversation. */
+  /** Of the current conversation. */
   readonly compactions: number;
   readonly context?: KnownContext;
   /** The highest label of everything that the conversation has read since the last reset or the owner's `/trust`. Absent: owner. */

@@ -1,5 +1,5 @@
 /**
- * PURE. State rows of earlier versions become the present `State`. Reads every version up to STATE_VERSION and refuses newer ones;
+ * PURE. State rows of earlier versions become the current `State`. Reads every version up to STATE_VERSION and refuses newer ones;
  * writes nothing: the converted state is stored with the session's next commit.
  *
  *   1 -> 2  `identity.isMain` is `identity.isOwnersSession`; open calls are a union by `status` with a `target` in the place of an

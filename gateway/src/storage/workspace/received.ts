@@ -58,7 +58,7 @@ export function receiveProblem(agentId: string, path: WorkspacePath): Failure | 
   return { ok: false, error: { reason: "workspace.protected", message, hint } };
 }
 
-/** The present file; undefined: none. */
+/** The current file; undefined: none. */
 export async function presentFile(bucket: Bucket, agentId: string, path: WorkspacePath): Promise<Result<R2Object | undefined>> {
   const head = await guarded(`read \`${path}\``, () => bucket.head(fileKey(agentId, path)));
   return head.ok ? { ok: true, value: head.value && !isMark(head.value) ? head.value : undefined } : head;

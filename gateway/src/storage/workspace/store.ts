@@ -70,7 +70,7 @@ export interface WorkspaceStore {
   ): Promise<Result<{ readonly path: string; readonly deleted: true; readonly kept: boolean }>>;
   log(agentId: string, path: string): Promise<Result<WorkspaceLog>>;
   readVersion(agentId: string, path: string, version: string, maxBytes?: number): Promise<Result<FileContent>>;
-  /** The present version and sha256 of a file, of any size; undefined: there is no such file. */
+  /** The current version and sha256 of a file, of any size; undefined: there is no such file. */
   state(agentId: string, path: string): Promise<Result<FileVersion | undefined>>;
   /** Whether the content of an earlier version is kept. */
   hasVersion(agentId: string, path: string, version: string): Promise<Result<boolean>>;
