@@ -91,7 +91,7 @@ pub async fn run(context: &Context, args: Update) -> Outcome {
     Ok(())
 }
 
-/// Of this program.
+/// The version of this program.
 fn version() -> Version {
     Version::parse(env!("CARGO_PKG_VERSION")).unwrap_or_else(|_| Version::new(0, 0, 0))
 }

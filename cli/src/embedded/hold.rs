@@ -46,7 +46,7 @@ fn running(layout: &Layout) -> Outcome<Option<Process>> {
         let is_supervised = lock::is_held(&layout.supervisor_lock());
         match State::read(&layout.state()) {
             Found::State(state) if is_supervised && state.phase == Phase::Ready => {
-                // One that this process can't see can't be held.
+                // A process that this one can't see can't be held.
                 state.workerd().filter(Process::is_alive).map(Some)
             }
             Found::State(state) if !is_supervised => Some(state.workerd().filter(Process::is_alive)),

@@ -166,7 +166,7 @@ pub fn prepare(layout: &Layout, request: &Request) -> Outcome<Preparation> {
     let mut warnings = configure::write(layout, &runtime, port, &bootstrap)?;
     warnings.extend(lost_key);
     warnings.extend(restored);
-    // One that can't be read is a schedule, too.
+    // A schedule that can't be read counts, too.
     if cluster.is_some() && !matches!(Schedule::read(layout), Ok(None)) {
         warnings.push(
             "the scheduled backups of this home fail, because its state is in the cluster's bucket. End them: gsv backup schedule --off"

@@ -28,7 +28,7 @@ export function egressText({ target, tool, args }: PolicyCall): string {
   return `It copies ${place("source")} to ${place("destination")}.`;
 }
 const PLACE_CHARS = 200;
-/** Of a long one its machine and its end, which say more than what is between. */
+/** Cuts the middle out of a long place: its machine and its end say more. */
 function placeText(place: unknown): string {
   if (typeof place !== "string") return JSON.stringify(place)?.slice(0, PLACE_CHARS) ?? "nothing";
   const chars = Array.from(place);

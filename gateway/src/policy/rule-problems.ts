@@ -12,7 +12,7 @@ import { COMMAND, SHELL_TOOL, vectorOf } from "./rules.ts";
 
 export interface KnownTools {
   readonly native: readonly ToolEntry[];
-  /** Of the machines that are connected. */
+  /** The tools of the connected machines. */
   readonly machines: readonly ToolEntry[];
   /** Full names of the tools of all machines, the absent ones included. */
   readonly machineNames: readonly string[];

@@ -47,7 +47,7 @@ export interface ApprovalReport {
   readonly sessionKey: string;
   readonly agentId: string;
   readonly revision: number;
-  /** Of the run whose calls wait; absent when none waits. */
+  /** The origin of the run whose calls wait; absent when none waits. */
   readonly origin?: Origin;
   readonly waiting: readonly WaitingQuestion[];
   readonly ended: readonly EndedQuestionReport[];

@@ -82,7 +82,7 @@ export type ReplyCall =
 
 /** Why a run failed for someone who is not told it (rule NT10). */
 export interface FailureCause {
-  /** Of the end of the run. */
+  /** The id of the run's end. */
   readonly id: string;
   readonly sessionKey: string;
   readonly agentId: string;

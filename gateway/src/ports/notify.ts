@@ -6,7 +6,7 @@ export interface Tell {
   readonly kind: NotificationKind;
   /** The same key again is no second notification. */
   readonly key: string;
-  /** Of one cause, one notification an hour is told. */
+  /** The owner gets one notification an hour of one cause. */
   readonly cause: string;
   /** For a person. Stored secrets in it are masked. */
   readonly text: string;

@@ -43,7 +43,7 @@ const MAX_CONDITIONS = 20;
 /** Each of them is a request or a command at every beat. */
 const MAX_ASKED = 5;
 const MAX_CONDITION_CHARS = 1_000;
-/** Of a wrong line, and of wrong lines. */
+/** Characters of a wrong line in a message, and the wrong lines of one message. */
 const SHOWN_CHARS = 100;
 const MAX_TOLD = 8;
 const CHANNEL = /^[a-z][a-z0-9_-]{0,63}$/;

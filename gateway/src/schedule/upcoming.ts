@@ -11,7 +11,7 @@ export interface ComingJob {
   readonly line: CronLine | undefined;
   /** The first time that was not handled yet. */
   readonly nextAt: number;
-  /** Of a heartbeat: its interval. */
+  /** The interval of a heartbeat. */
   readonly everyMs?: number;
 }
 /** One time of a job, or with `lastAt` all its times on one day. */

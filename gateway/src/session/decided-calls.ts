@@ -31,7 +31,7 @@ export interface DecidePorts {
   readonly native: Pick<NativeTools, "entries" | "problem" | "preview">;
   readonly sha256: (text: string) => Promise<string>;
   readonly policies: Policies;
-  /** Of the denials (rule PO9). */
+  /** Records denials (rule PO9). */
   readonly audit: (entry: SessionAudit) => Promise<void>;
   /** Those of these grants that hold now. */
   readonly useGrants: (sessionKey: string, ids: readonly string[]) => Promise<readonly string[]>;

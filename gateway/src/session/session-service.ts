@@ -72,7 +72,7 @@ import type { After } from "../../../protocol/runtime/within.ts";
 const MEDIA_WAIT_MS = 2_000;
 /** How long a deletion waits for cancelled calls and for events about the end of the run. */
 const END_WAIT_MS = 3_000;
-/** Of the reason of an answer that came too late. */
+/** Characters of the reason of an answer that came too late. */
 const WHY_CHARS = 2_048;
 const NOT_FOUND: Result<never> = {
   ok: false,
@@ -259,7 +259,7 @@ export class SessionService implements Omit<SessionPort, "erase"> {
   messages({ offset, limit, notes }: SessionLook & { readonly offset?: number }): Promise<Result<SessionMessagesResult>> {
     return this.#look((state) => messagesView(state, this.#rows(notes), offset ?? 0, limit ?? LIMITS.rowBytes));
   }
-  /** Of the current conversation. Only the log has all notes. */
+  /** The rows of the current conversation. Only the log has all notes. */
   #rows(notes: boolean | undefined): readonly LogRow[] {
     return [...(notes ? this.#driver.contextRows() : this.#driver.history.messageRows())];
   }

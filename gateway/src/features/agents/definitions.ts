@@ -27,7 +27,7 @@ export interface DefinitionPorts extends Pick<KernelPorts, "audit" | "background
   readonly store: DefinitionStore;
   readonly workspace: Pick<WorkspaceStore, "own" | "write" | "delete">;
   readonly nativeTools: () => ReadonlySet<string>;
-  /** Of domain events. */
+  /** The topics of domain events. */
   readonly topics: Topics;
   /** The agent comes with a pack. */
   readonly isBundled: (agentId: string) => boolean;

@@ -27,7 +27,7 @@ const SYSTEM_PROMPT = "This is a test of the connection.";
 const QUESTION = "Answer with the word ok.";
 
 export function modelTest(ports: ModelTestPorts): Handler<"model.test"> {
-  // Of calls that are open: after a restart there are none.
+  // Open calls. After a restart there are none.
   let running = 0;
   return async ({ connection }, { model: asked, apiKey }) => {
     const { audit, config } = ports;

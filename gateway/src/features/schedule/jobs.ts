@@ -32,7 +32,7 @@ export interface JobsPorts
   /** What is wrong with the model that a job names; undefined: it can be used. */
   readonly modelProblem: (text: string) => string | undefined;
 }
-/** Of the conversation that makes or changes a job. */
+/** The conversation that makes or changes a job. */
 export interface Maker {
   readonly taint?: Taint | undefined;
   /** How far its chain has come. */

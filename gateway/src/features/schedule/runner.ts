@@ -28,7 +28,7 @@ import { lateText } from "./shown.ts";
 
 /** Runs of jobs that go on at once. */
 const AT_ONCE = 4;
-/** Of them, those that hooks have caused: a busy sender delays no job. */
+/** Those of them that hooks have caused: a busy sender delays no job. */
 const WOKEN_AT_ONCE = 2;
 /** A run that sends no news is looked at this often. */
 const LOOK_MS = 15_000;

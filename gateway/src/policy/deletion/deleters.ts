@@ -31,7 +31,7 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "zf_rm":
     case "wipe":
       return countRemoved(args, trust, (option) => /^-[A-Za-z]*[rR]|^--r/.test(option));
-    // Of PowerShell, which takes any beginning of `-Recurse`.
+    // PowerShell takes any beginning of `-Recurse`.
     case "remove-item":
     case "ri":
     case "rd":
@@ -293,7 +293,7 @@ function byGit(args: readonly string[], trust: TemporaryTrust): number | "many" 
       return 0;
   }
 }
-/** Of git grep and difftool: a program that gets the names of the files. */
+/** Options of git grep and difftool that name a program, which gets the names of the files. */
 const PAGER = /^(?:-[A-Za-z0-9]*O|--op)/;
 const EXTCMD = /^(?:-[A-Za-z]*x|--e[a-z]*)$/;
 /** Whether a value names a program that deletes. `option`: what stands before the value in the same word. */

@@ -107,7 +107,7 @@ function movedBy(words: readonly string[]): readonly Move[] {
   if (operands.at(-1) === "+") operands.pop();
   const hasTarget = target !== undefined;
   const move = { operands: hasTarget ? [...operands, target ?? ""] : operands, hasTarget, before: words.slice(0, at).join(" ") };
-  // What is exchanged goes both ways.
+  // An exchange moves both ways.
   return words.some((word) => /^--ex/.test(word)) ? [move, { ...move, operands: [...operands].reverse() }] : [move];
 }
 
@@ -117,7 +117,7 @@ export const LINKERS: ReadonlySet<string> = new Set(["ln", "gln", "link", "mount
 export const MOVERS: ReadonlySet<string> = new Set(
   "mv gmv cp gcp rename install rsync tar gtar bsdtar unzip 7z cpio git rclone scp exch".split(" "),
 );
-/** Of a text that names no program of these sets. */
+/** The trust in paths of temporary folders when a text names no program of these sets. */
 export const trustByWords = (text: string): TemporaryTrust => {
   if (!MAY_MOVE.test(text)) return "all";
   if (/symlink/i.test(text)) return "none";

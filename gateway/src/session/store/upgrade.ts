@@ -67,7 +67,7 @@ type StateV3 = Omit<State, "v" | "taint"> & { readonly v: 3 };
 type StateV4 = Omit<State, "v"> & { readonly v: 4 };
 type StateV5 = Omit<State, "v"> & { readonly v: 5 };
 
-/** Of the message that a run began with, as its log row has it. */
+/** The origin of the message that a run began with, as its log row has it. */
 export type OriginOfRun = (runId: string) => Origin | undefined;
 
 /** Throws NewerStateError for a state that a newer program has written. */

@@ -14,7 +14,7 @@ import { byMetadata, createVersions, MAX_KEPT_BYTES, taintMetadata } from "../ve
 import { isMemory, protectionOf, refusal } from "./protection.ts";
 
 export interface Received {
-  /** Of the transfer. */
+  /** The id of the transfer. */
   readonly id: string;
   readonly agentId: string;
   readonly path: WorkspacePath;

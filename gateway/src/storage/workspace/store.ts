@@ -30,9 +30,9 @@ export interface ChangeOptions {
 export interface WriteOptions extends ChangeOptions {
   /** An etag, a version's name, or `absent`: write only if the file still has this state. */
   readonly ifMatch?: string;
-  /** Of `update`: nothing of the old content stays, so its label goes too. */
+  /** For `update`: nothing of the old content stays, so its label goes too. */
   readonly whole?: boolean;
-  /** Of `write` and `delete`: the definition of an agent, which the gateway has checked. */
+  /** For `write` and `delete`: the definition of an agent, which the gateway has checked. */
   readonly definition?: true;
 }
 export interface WorkspaceLog {
