@@ -45,7 +45,7 @@ export class Permission {
   get isHeld(): boolean {
     return this.#isHeld;
   }
-  /** What agents wrote is not looked at: the gateway has said no, or did not answer. */
+  /** No message of an agent is tried: the gateway has refused, or did not answer. */
   get isBlocked(): boolean {
     return this.#askAt !== undefined;
   }

@@ -52,7 +52,7 @@ pub struct Record {
     pub making: Option<Making>,
     #[serde(rename = "trouble", default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<Failures>,
-    /// What the gateway was not told yet, or did not answer. It survives the process that has seen it.
+    /// A report that the gateway did not get yet, or did not answer. It survives the process that made it.
     #[serde(rename = "untold", default, skip_serializing_if = "Option::is_none")]
     pub unreported: Option<Unreported>,
     /// Why an older backup could not be removed.

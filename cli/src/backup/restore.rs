@@ -246,7 +246,7 @@ fn check(archive: &Path, new: &Path, entry: &Entry, mut file: File) -> Outcome {
     kept.or_fail(format_args!("write {}", path.display()), NEXT)
 }
 
-/// What belongs to this machine and not to the gateway moves on with it: above all the nodes' ledgers, which know the calls that a
+/// Keeps the files that belong to this machine and not to the gateway: above all the nodes' ledgers, which know the calls that a
 /// restored gateway sends again.
 fn carry_over(old: &Path, new: &Path) -> Outcome {
     for entry in fs::read_dir(old).or_fail(format_args!("read {}", old.display()), NEXT)? {

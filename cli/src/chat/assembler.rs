@@ -21,7 +21,7 @@ const GAP: &str = "[…]\n";
 pub enum Show {
     /// The text goes on.
     Text(String),
-    /// What the model thinks goes on.
+    /// The thoughts go on.
     Thinking(String),
     /// The shown part of this text is wrong; the text starts again.
     Restart,

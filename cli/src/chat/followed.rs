@@ -88,7 +88,7 @@ pub struct Followed {
     pub ended: bool,
     /// The gateway is one of this machine.
     pub here: bool,
-    /// What the model thinks is wanted.
+    /// Ask for the model's thoughts.
     pub thinking: bool,
     /// The answer of the last command, until the event that repeats it has come.
     pub confirmed: Option<String>,

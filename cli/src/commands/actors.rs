@@ -11,7 +11,7 @@ use crate::client::{Client, is_command_line};
 
 const CLIENT: &str = "client:";
 const TOKEN: &str = " token:";
-/// What a client chose as its name stays behind its kind: `client:gateway` is not the gateway. A long name pushes nothing out of sight.
+/// A client's chosen name follows its kind: `client:gateway` is not the gateway. A long name pushes nothing out of sight.
 const NAME_COLUMNS: usize = 24;
 /// An actor without a token, such as a session.
 const ACTOR_COLUMNS: usize = 160;

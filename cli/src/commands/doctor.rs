@@ -398,7 +398,7 @@ async fn check_model(report: &mut Report, client: &Client, offline: bool) {
     } else if offline {
         check_settings(report, client, provider, id, config.pointer("/model/baseUrl").is_some()).await;
     } else {
-        // What is missing, such as a key, is what the gateway answers: it knows which provider needs what.
+        // The gateway says what is missing, such as a key: it knows what each provider needs.
         call_model(report, client, &format!("{provider}/{id}")).await;
     }
 }

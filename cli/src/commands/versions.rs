@@ -79,7 +79,7 @@ fn print(out: Output, log: &WorkspaceLogResult, agent: Option<&AgentId>) {
     }
 }
 
-/// What a command needs to mean the same agent.
+/// The option that a command needs to mean the same agent.
 pub fn of_agent(agent: Option<&AgentId>) -> String {
     agent.map(|id| format!(" --agent {}", id.as_str())).unwrap_or_default()
 }

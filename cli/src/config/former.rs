@@ -192,7 +192,7 @@ mod tests {
         config.remember(Some(&home(7)), "ws://127.0.0.1:17/ws", "new").unwrap();
         assert_eq!(tokens(&config).len(), KEPT);
         assert!(!tokens(&config).contains(&"token-7".to_owned()));
-        // What becomes a former login keeps its folder.
+        // A login that becomes a former one keeps its folder.
         config.remember(None, "ws://127.0.0.1:18/ws", "token-8").unwrap();
         let first = config.former_logins().remove(0);
         assert_eq!((first.token.as_str(), first.home), ("token-8", Some(home(8))));

@@ -57,7 +57,7 @@ impl Layout {
         self.gateway().join("config.bin")
     }
 
-    /// What that was made from.
+    /// Names the input of the compiled configuration.
     pub fn compiled_from(&self) -> PathBuf {
         self.gateway().join("config.bin.from")
     }

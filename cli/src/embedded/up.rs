@@ -147,7 +147,7 @@ pub fn prepare(layout: &Layout, request: &Request) -> Outcome<Preparation> {
         ));
     }
     let restored = match cluster {
-        // What is on the disk is not the state.
+        // In a cluster, the state is not on the disk.
         Some(_) => None,
         None => upgrade::before_start(layout, &runtime.manifest.version)?,
     };

@@ -54,7 +54,7 @@ pub(crate) fn protected(
         }
         found.keep(path.clone(), look);
     }
-    // What is elsewhere needs no protection.
+    // Paths elsewhere need no protection.
     let is_writable = |path: &Path| roots.iter().any(|root| path.starts_with(root));
     for folder in &search.git.kept {
         found.pin(&roots, folder);

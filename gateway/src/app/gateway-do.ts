@@ -85,7 +85,7 @@ export class Gateway
   readonly #kernel: Kernel;
   readonly #ports: EarlyPorts;
   /**
-   * What may use an agent, a tool or a topic waits until the packs that are on have theirs. Not in the constructor: a module that is imported
+   * A call that may use an agent, a tool or a topic waits until the active packs have added theirs. Not in the constructor: a module imported
    * while the object blocks other events never arrives.
    */
   readonly #ready: () => Promise<void> | undefined;

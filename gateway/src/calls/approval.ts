@@ -31,7 +31,7 @@ export interface ShownChange {
   /** The digest of the whole, when `text` is only its beginning. */
   readonly sha256?: string;
 }
-/** What an answer is bound to. */
+/** The call that an answer is bound to. */
 export interface Binding {
   /** sha256 over `bindingText`. */
   readonly hash: string;

@@ -69,7 +69,7 @@ export interface PolicyContext {
 export interface Granted extends Omit<GrantContext, "isOwners" | "taint" | "deletions"> {
   readonly grants: readonly Grant[];
 }
-/** What a model's calls get without any setting. */
+/** The mode of a model's calls without any setting. */
 export const DEFAULT_MODE: PolicyMode = "auto";
 
 /** The rule of a denial whose cause is an error of the policy. */

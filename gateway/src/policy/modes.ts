@@ -13,7 +13,7 @@ export type ModeVerdict = { readonly verdict: "allow" | "deny" } | { readonly ve
 /** Jobs that an agent makes or changes without a question: in one run, and in 24 hours (rule SC11). */
 const JOBS_PER_RUN = 3;
 const JOBS_PER_DAY = 20;
-/** What was made or changed before this call. */
+/** Jobs that were made or changed before this call. */
 export interface JobsMade {
   readonly run: number;
   readonly day: number;

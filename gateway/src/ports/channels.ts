@@ -122,7 +122,7 @@ export interface ChannelPort {
   channelRefused(channel: string | undefined, claimed: string): Promise<void>;
   channelStatus(account: ChannelRef, state: ChannelAccount): Promise<void>;
   channelDelivered(account: ChannelRef, report: DeliveryReport): Promise<void>;
-  /** What agents wrote may leave now: not everything is stopped. */
+  /** False while everything is stopped: messages of agents must not leave. */
   channelMayDeliver(): Promise<boolean>;
 }
 /** A channel's Worker as the receiver of its platform's webhooks. */

@@ -31,7 +31,7 @@ export interface NotifyPort {
   readonly notify: {
     /** Durable when it returns, in the transaction of the caller if there is one. Returns the id; undefined: the key was known. */
     tell(tell: Tell): number | undefined;
-    /** What this key tells of is over. What was not told yet is not told. */
+    /** The cause with this key has ended. A notification that was not told yet is not told. */
     over(key: string): void;
     /** A delivery of a notification did not reach its platform. False: the delivery is of something else. */
     bounced(deliveryId: string, error: string): boolean;

@@ -70,7 +70,7 @@ export interface SessionSend {
   readonly reply?: ReplyRoute;
   /** GSV is stopped: the message waits in the session. */
   readonly held?: true;
-  /** What the model thinks in the run of this message is streamed. */
+  /** Stream the model's thoughts in the run of this message. */
   readonly thinking?: true;
   /** The RunContext's version when the message was sent, so that its run need not ask for an unchanged one. */
   readonly contextVersion?: string;

@@ -174,7 +174,7 @@ export function standing(condition: Condition, marks: Marks, { now, tz, states, 
   switch (condition.kind) {
     case "file_changed": {
       const state = states.get(condition.path) ?? "absent";
-      // What the file was before it was first looked at is no change.
+      // Changes before the first look do not count.
       if (mark === undefined) return { isTrue: false, why: BEGINNING, mark: state };
       const why = mark !== state ? "The file has changed since the last check." : "The file has not changed since the last check.";
       return { isTrue: mark !== state, why: state === "absent" ? `${why} There is no such file.` : why, mark: state };

@@ -219,7 +219,7 @@ export class Definitions {
     if (taken !== undefined) return succeed({ problems: [taken] });
     return succeed({ definition: read.definition, files: texts });
   }
-  /** What the owner's agent has from before the pack brought it stays theirs. */
+  /** Refuses an id or a name of a pack's agent. An agent of the owner keeps those that it had before the pack came. */
   async #takenByPack({ metadata: { id, name } }: AgentDefinition): Promise<DefinitionProblem | undefined> {
     const { isBundled, isOwners, packWithAgent, store } = this.#ports;
     if (isBundled(id)) return undefined;

@@ -159,7 +159,7 @@ export class EventKeeper {
       if (this.#handling.get(id) === handling) this.#handling.delete(id);
     }
   }
-  /** What is done follows from the event in the log. The message only says which one it is. */
+  /** The event in the log decides what happens. The message only names the event. */
   async #deliver({ envelope, generation }: Delivered, isDead: boolean): Promise<Settled> {
     const { events, topics } = this.#ports;
     const { id } = envelope;

@@ -59,7 +59,7 @@ interface Begun {
   readonly ok: true;
   readonly signal: AbortSignal;
   readonly settle?: (used: OwnUse) => void;
-  /** What counts of the provider's count (rule SP12). */
+  /** Limits the provider's count to what the call can have used (rule SP12). */
   readonly cap: (usage: Usage) => Usage;
 }
 /** Sets the call's worst cost aside, or says why no call is made. */

@@ -61,7 +61,7 @@ interface Cursor {
   /** The position in what is being read. */
   readonly at?: ObjectCursor;
   readonly object?: { readonly etag: string; readonly sizeBytes: number; readonly offset: number };
-  /** The cursor of the list of sessions or jobs that is being read. */
+  /** The cursor in the list of the jobs' index. */
   readonly list?: string;
   readonly counts: MoveCounts;
 }

@@ -336,7 +336,7 @@ export class MoveTarget {
     if (present?.phase === "live" && this.#restartsAt === undefined) await this.#wake(present);
   }
 
-  /** What waits goes on. The source is stopped, so nothing runs twice. */
+  /** Lets waiting work go on. The source is stopped, so nothing runs twice. */
   async #wake(present: ImportState): Promise<void> {
     const { stopRpc, job, ask, sendQueuedAgain, log, store, now } = this.#ports;
     const tried = async (what: string, work: Promise<unknown>): Promise<void> => {

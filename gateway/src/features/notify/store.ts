@@ -103,7 +103,7 @@ export class NotifyStore implements Rows {
       "SELECT id FROM notifications WHERE state = 'waiting' ORDER BY id DESC LIMIT -1 OFFSET ?",
       MAX_WAITING,
     );
-    // What waits with one that is dropped is never told either.
+    // Notifications that wait with a dropped one are never told either.
     for (const { id } of over) this.drop(id);
     run(
       sql,

@@ -347,7 +347,7 @@ export class JobStore {
         this.#pruneRemoved();
         return { job, pausedNow: false };
       }
-      // What others send to a hook says nothing about the job's own times.
+      // A failure of a hook's delivery says nothing about the job's own times.
       const isOthers = given !== undefined && nounOf(job) === "job";
       if (status === "skipped" || uncounted || isOthers) return { job, pausedNow: false };
       const failures = status === "error" ? job.failures + 1 : 0;

@@ -178,7 +178,7 @@ export class Jobs {
     if (found.value.address.agentId !== agentId) return fail("session.bad_key", `The conversation is not one of the agent ${agentId}.`);
     return sessions.isOwners(found.value) ? undefined : fail("auth.forbidden", "A job writes to the owner's own conversations only.");
   }
-  /** What is wrong with what a job is to do. */
+  /** The problem with a job's task. */
   specProblem(spec: CronSpec, agentId: string): Result<never> | undefined {
     const own = spec.sessionKey === undefined ? undefined : this.#conversationProblem(spec.sessionKey, agentId);
     if (own !== undefined || spec.mode === "systemEvent") return own;

@@ -303,7 +303,7 @@ export class Runner {
     }
   }
 }
-/** What is not begun now would never come again. */
+/** A run that would never come again if it did not begin now. */
 const comesOnce = ({ body: { schedule } }: Job, { body: { given, byHand } }: JobRun): boolean =>
   given !== undefined || (schedule.kind === "at" && byHand !== true);
 function directivesOf({ body: { spec } }: Job): Directives {

@@ -217,7 +217,7 @@ function countRemoved(
   }
   return count;
 }
-/** What the shell makes out of such a word is not known. */
+/** Characters of a word whose expansion by the shell is not known. */
 const UNNAMED = /[*?[\]{}$`^]/;
 /** The shell makes one name of each word in the braces. None of them becomes an option. */
 const LISTED = /^(?:[\w./~][\w./~-]*)?\{(\w[\w.-]*(?:,\w[\w.-]*)+)\}[\w./-]*$/;

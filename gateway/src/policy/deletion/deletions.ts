@@ -287,7 +287,7 @@ function splitCommands(text: string): Commands {
     .map((words) => words.slice(words.findIndex((word) => !isBefore(word))))
     .filter((words) => words.length > 0);
 }
-/** What is redirected is no word of the command, but a text that it gets as its input may be one. */
+/** A redirection is no word of the command, but a text that the command gets as its input may be one. */
 function withoutRedirections(part: string): readonly string[] {
   if (!/[<>]/.test(part)) return part.trim().split(/\s+/);
   const words = part

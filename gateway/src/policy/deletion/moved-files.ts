@@ -65,7 +65,7 @@ function movesOneFile(text: string): boolean {
   const [program, ...args] = bringing[0]?.words ?? [];
   const operands = args.filter((arg) => !/^-[fvn]+$/.test(arg));
   const [file = "", to = ""] = operands;
-  // What is deleted in the same text may be a folder with such a name.
+  // A deletion in the same text may be of a folder with such a name.
   const isAlone = read.commands.every(({ words }) => words[0] === program || !(runsAnother(words) || words.some(namesDeleter)));
   return isAlone && bringing.length === 1 && program === "mv" && operands.length === 2 && /^(?!-)/.test(to) && isFileByName(file);
 }
@@ -126,7 +126,7 @@ export const trustByWords = (text: string): TemporaryTrust => {
 };
 /** Most texts have none of these. */
 const MAY_MOVE = /symlink|rename|move|replace|mv/i;
-/** What is moved by code, with its name when it is written out. It may be a folder, and below a temporary one it is elsewhere. */
+/** A move by code, with the file's name when it is written out. The file may be a folder, and paths below it lead elsewhere then. */
 const MOVES_IN_CODE =
   /(?:\b(?:move|rename(?:s|Sync)?|mv|os\s{0,9}\.\s{0,9}replace)\s{0,9}\(\s{0,9}|\.replace\s{0,9}\(\s{0,9}(?=f?["']\/)|\brename\s{1,9}(?=["'$\\]|q\W)|\.(?:mv|move)\s{1,9}(?=["'])|-E\s{1,9}rename\s{1,9})(?:\\?["'`]?([\w./-]{1,300}))?/g;
 export function trustIn(text: string, commands: Commands): TemporaryTrust {

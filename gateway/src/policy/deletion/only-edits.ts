@@ -48,7 +48,7 @@ export function onlyEdits(text: string): boolean {
     seen.changes = true;
     at = end;
   }
-  // What is written may be what a check runs. In another folder the names say less.
+  // A check may run a written file. In another folder the names say less.
   return !(seen.checks && seen.changes) && !(seen.git && seen.goes);
 }
 interface Written {

@@ -144,7 +144,7 @@ function impossible(d: Draft, run: Acting, call: AwaitingCall, by: string, closi
   closeCall(d, run, call, closing);
   done(d, "approvalVoid", run, without(run, call));
 }
-/** What was asked is no longer what would be done, so the answer is void. */
+/** The call is no longer the one that was asked about, so the answer is void. */
 function askAgain(
   d: Draft,
   run: Acting,
