@@ -256,7 +256,7 @@ function workerdPath(): string {
 const packageVersion = (): string =>
   (JSON.parse(readFileSync(join(ROOT, "gateway", "package.json"), "utf8")) as { version: string }).version;
 
-/** The manifest of the present build; undefined when it cannot be read. */
+/** The manifest of the current build; undefined when it cannot be read. */
 function readManifest(): Manifest | undefined {
   try {
     const manifest = JSON.parse(readFileSync(join(TARGET, "manifest.json"), "utf8")) as Manifest;

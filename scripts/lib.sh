@@ -72,7 +72,7 @@ ensure_node() {
 
 checksum() { cat "$@" | node -e 'const h=require("crypto").createHash("sha256");process.stdin.on("data",d=>h.update(d)).on("end",()=>console.log(h.digest("hex")))'; }
 
-# Runs npm ci unless node_modules was made from the present lock file.
+# Runs npm ci unless node_modules was made from the current lock file.
 ensure_packages() {
   local stamp="$ROOT/node_modules/.gsv-lock" want
   want=$(checksum "$ROOT/package-lock.json")

@@ -98,7 +98,7 @@ fn without_login(url: &str) -> String {
     }
 }
 
-/// The gateway on this machine, at its present port.
+/// The gateway on this machine, at its current port.
 fn local_url() -> String {
     let present = Layout::find().ok().and_then(|layout| present_url(&layout));
     present.unwrap_or_else(|| embedded::url(embedded::DEFAULT_PORT))

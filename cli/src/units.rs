@@ -1,4 +1,4 @@
-//! Times, durations and sizes as people write them. Pure except for `now_ms` and the time zone: the present
+//! Times, durations and sizes as people write them. Pure except for `now_ms` and the time zone: the current
 //! time is an argument. Times are in the zone of the gateway's settings, else in that of this machine.
 
 use std::sync::OnceLock;

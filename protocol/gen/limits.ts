@@ -42,8 +42,6 @@ export const LIMITS = {
   channelFiles: 256,
   /** Bytes of these files. */
   channelFilesBytes: 1073741824,
-  /** How long the gateway's word counts that a message of an agent may leave a channel: long enough for one that is sent at once. */
-  channelWordMs: 2000,
   /** Requests a minute from one client connection. */
   clientFramesPerMinute: 600,
   /** Model calls of one compaction; the remaining messages are archived without a summary, with a note. */
@@ -244,6 +242,8 @@ export const LIMITS = {
   runMs: 1800000,
   /** Time that one search spends on indexing new text; the rest is indexed by the next search, with a note. */
   searchIndexMs: 10000,
+  /** How long a send permit is valid: long enough for a message that a channel sends at once. */
+  sendPermitMs: 2000,
   /** Messages a minute from one sender in one conversation of a channel; further ones are queued. */
   senderPerMinute: 20,
   /** Columns of a sheet that are read. */

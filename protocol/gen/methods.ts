@@ -274,7 +274,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "c0d580b6976b515c";
+export const PROTOCOL_FINGERPRINT = "66abd730ca705a62";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -6,7 +6,7 @@ import { AgentBinding } from "./config.ts";
 
 const AgentEntry = struct("AgentEntry", "One agent.", {
   agentId: AgentId,
-  /** Of its definition. Absent: it has none in force. */
+  /** The name in its definition. Absent: no definition is in force. */
   name: t.optional(t.string(64)),
   description: t.optional(t.string(1024)),
   /** The agent that answers where no binding names another one. */
@@ -106,7 +106,7 @@ const DefinitionFile = struct("DefinitionFile", "A file that a definition names,
 const DefinitionProblem = struct("DefinitionProblem", "What is wrong with a definition, and where.", {
   /** Such as `autonomy.max_iterations`. Empty: the file as a whole. */
   path: t.string(512),
-  /** Of agent.yaml, from 1. */
+  /** The line of agent.yaml, from 1. */
   line: o(t.int(1)),
   problem: t.string(1024),
 });

@@ -25,7 +25,7 @@ export const ApprovalGrant = struct("ApprovalGrant", "What the owner has allowed
   sessionKey: t.optional(SessionKey),
   /** Exactly what it allows. */
   text: t.string(4096),
-  /** Of the question that was answered. */
+  /** The code of the answered question. */
   code: Code,
   /** Who answered. */
   by: t.string(512),
@@ -56,7 +56,7 @@ export const ApprovalEntry = struct(
     text: t.string(32768),
     /** Bytes of the whole text. */
     textBytes: t.int(),
-    /** Of the whole text, when `text` is only its beginning. */
+    /** The digest of the whole text, when `text` is only its beginning. */
     textSha256: t.optional(t.string(64)),
     /** What about the call needs a word. */
     why: t.string(4096),
@@ -139,7 +139,7 @@ method("approval.grants", {
 method("approval.revoke", {
   doc: "Ends what you have allowed, at once: the next such call is decided without it.",
   params: {
-    /** Of a grant; or `rule:ID`, a rule that allows, which is removed from the configuration. */
+    /** The id of a grant; or `rule:ID`, a rule that allows, which is removed from the configuration. */
     id: t.string(128, { minLength: 1 }),
   },
   result: {

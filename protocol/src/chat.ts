@@ -126,7 +126,7 @@ export const ToolOutput = struct("ToolOutput", "What a call gave, as a person re
   head: t.string(4096),
   /** The end, at most 1,000 characters. Absent: `head` is all of it. */
   tail: t.optional(t.string(4096)),
-  /** Of all of it. */
+  /** Lines of the whole text. */
   lines: t.int(),
 });
 export const ChatTool = struct("ChatTool", "A tool call, for display.", {
@@ -137,7 +137,7 @@ export const ChatTool = struct("ChatTool", "A tool call, for display.", {
   outcome: t.optional(ToolOutcome),
   /** The beginning of the result, at most 2,000 characters. */
   preview: t.optional(t.string(4096)),
-  /** Of a call that has ended. `session.result` has all of it. */
+  /** The output of a call that has ended. `session.result` has all of it. */
   output: t.optional(ToolOutput),
   durationMs: t.optional(t.int()),
   /** How the command of an ended call ended: `ok` means that it ran, not that it succeeded. */

@@ -78,16 +78,16 @@ export const LimitsConfig = struct(
     runMs: o(t.int(1000, 86400000)),
     runCostUsd: o(t.number(0, 10000)),
     runTokens: tokens,
-    /** Of each session, in a day. */
+    /** A day's limit of each session. */
     sessionDayCostUsd: usd,
     sessionDayTokens: tokens,
-    /** Of each agent, in a day. */
+    /** A day's limit of each agent. */
     agentDayCostUsd: usd,
     agentDayTokens: tokens,
-    /** Of each guest, in a day: a person other than you who writes on a channel. */
+    /** A day's limit of each guest: a person other than you who writes on a channel. */
     guestDayCostUsd: usd,
     guestDayTokens: tokens,
-    /** Of all guests together, in a day. */
+    /** A day's limit of all guests together. */
     guestsDayCostUsd: usd,
     guestsDayTokens: tokens,
     dayCostUsd: usd,
@@ -178,7 +178,7 @@ export const ApprovalCondition = struct("ApprovalCondition", "A condition on a c
   op: enumOf("ApprovalOp", "How to compare.", ["equals", "contains", "startsWith", "regex"]),
   /** A text; for `equals` any value. For `command` also a list of words, such as ["git", "status"]. */
   value: t.json(),
-  /** Of `regex`: i, m and s. */
+  /** Flags of `regex`: i, m and s. */
   flags: o(t.string(8)),
 });
 export const ApprovalRule = struct("ApprovalRule", "One rule; the first that matches wins.", {
@@ -369,7 +369,7 @@ method("config.get", {
     path: t.optional(t.string(512)),
     value: t.optional(t.json()),
     config: t.optional(t.json()),
-    /** Of the whole configuration, for `config.replace`; given without a path. */
+    /** The version of the whole configuration, for `config.replace`; given without a path. */
     version: t.optional(t.int()),
     /** Stored settings, at the path or below it, that this gateway does not read. They are no part of `config`. */
     notInForce: t.optional(t.array(t.string(512), 64)),

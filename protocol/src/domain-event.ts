@@ -16,7 +16,7 @@ export const EventEnvelope = struct("EventEnvelope", "An event as the queue `dom
   /** Made from the conversation, the run and the call, so that a call that is made again emits the same event. */
   id: EventId,
   topic: Topic,
-  /** Of the topic's schema. */
+  /** The version of the topic's schema. */
   version: t.int(1),
   tenant_id: t.string(64, { minLength: 1 }),
   agent_id: t.string(64, { minLength: 1 }),

@@ -28,7 +28,7 @@ export const HeartbeatState = struct("HeartbeatState", "Where the heartbeat of a
   lastRunAtMs: t.optional(t.time()),
   lastStatus: t.optional(CronOutcome),
   lastSkip: t.optional(HeartbeatSkip),
-  /** Of the last time: why nothing was run, or what failed. */
+  /** Why nothing was run the last time, or what failed. */
   lastReason: t.optional(t.string(2048)),
   /** Why the gateway paused the heartbeat. */
   paused: t.optional(t.string(512)),

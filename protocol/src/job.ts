@@ -61,7 +61,7 @@ method("job.list", {
     /** A name or an id. */
     agent: o(t.string(64, { minLength: 1 })),
     limit: o(t.int(1, 200)),
-    /** Of the page before. */
+    /** The cursor of the previous page. */
     cursor: o(t.string(2048, { minLength: 1 })),
   },
   result: {

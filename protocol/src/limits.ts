@@ -146,11 +146,7 @@ limit("pairWaitMs", 604800000, "A pairing request that is not approved in this t
 limit("pairMessages", 5, "Messages that are kept with a pairing request.");
 limit("senderPerMinute", 20, "Messages a minute from one sender in one conversation of a channel; further ones are queued.");
 limit("ownerPerMinute", 120, "The same for the owner.");
-limit(
-  "channelWordMs",
-  2000,
-  "How long the gateway's word counts that a message of an agent may leave a channel: long enough for one that is sent at once.",
-);
+limit("sendPermitMs", 2000, "How long a send permit is valid: long enough for a message that a channel sends at once.");
 limit("channelFiles", 256, "Files that one channel has stored for messages which have not come yet.");
 limit("channelFilesBytes", 1073741824, "Bytes of these files.");
 limit("channelFileMs", 604800000, "Such a file is deleted when no message has taken it in this time.");

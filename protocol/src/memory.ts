@@ -23,7 +23,7 @@ const QuarantinedMemory = struct(
     diff: t.string(32768),
     /** Bytes of the whole diff. */
     diffBytes: t.int(),
-    /** Of the whole diff, when `diff` is only a part of it. */
+    /** The digest of the whole diff, when `diff` is only a part of it. */
     diffSha256: t.optional(t.string(64)),
     /** The file as it is: for `ifMatch`. `absent`: there is none. */
     etag: t.string(128),

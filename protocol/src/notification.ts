@@ -25,7 +25,7 @@ export const Notification = struct("Notification", "What the owner was told, or 
   /** When it is told, while it waits. */
   dueAt: t.optional(t.time()),
   toldAt: t.optional(t.time()),
-  /** What it tells of was over then. One that was not told before is not told at all. */
+  /** When its cause ended. A notification that was not told before is not told at all. */
   overAt: t.optional(t.time()),
   /** `main`, `desktop/NODE`, or a full place of a channel. */
   toldIn: t.optional(t.string(512)),

@@ -8,7 +8,7 @@ const counts = {
   output: t.int(),
   cacheRead: t.int(),
   cacheWrite: t.int(),
-  /** Of the calls of models with a known price. */
+  /** Dollars for calls of models with a known price. */
   costUsd: t.number(0),
   /** Tokens of the calls of all other models. */
   unpricedTokens: t.int(),

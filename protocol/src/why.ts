@@ -20,7 +20,7 @@ export const StoryCall = struct("StoryCall", "One tool call of a run.", {
   rule: t.optional(t.string(1024)),
   /** What the owner was asked, or why the call was not made. */
   why: t.optional(t.string(4096)),
-  /** Of the question about the call. */
+  /** The code of the question about the call. */
   code: t.optional(t.string(16)),
   /** Who answered it. */
   by: t.optional(t.string(512)),
@@ -44,13 +44,13 @@ export const StorySent = struct("StorySent", "What one call of the model was sen
   model: t.string(256),
   /** Tokens of the six context layers, in order: core, characteristics, shared, delegated, working memory, long-term memory. */
   layers: t.array(t.int(), 6),
-  /** Of layer 3: the definitions of the tools. */
+  /** Tokens of the definitions of the tools, which are a part of layer 3. */
   tools: t.int(),
 });
 export const StoryFailed = struct("StoryFailed", "One call of the model that got no answer.", {
   /** When it had failed. */
   at: t.time(),
-  /** Of the table of errors; `interrupted`: the call was lost with the program that made it. */
+  /** A reason of the table of errors; `interrupted`: the call was lost with the program that made it. */
   reason: t.string(128),
   usage: t.optional(Usage),
   /** Absent: not known any more. */
@@ -85,7 +85,7 @@ method("run.why", {
     endedAt: t.optional(t.time()),
     end: StoryEnd,
     ...waitingFor,
-    /** Of a run that did not end with an answer. */
+    /** Why the run ended without an answer. */
     error: t.optional(t.string(4096)),
     usage: Usage,
     /** Calls of a last step that got no answer. */

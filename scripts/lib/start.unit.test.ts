@@ -9,7 +9,7 @@ import { ROOT } from "./root.ts";
 
 const isOlder = /^is_older\(\) \{.*?^\}/ms.exec(readFileSync(join(ROOT, "scripts/start"), "utf8"))?.[0] ?? "";
 
-test("a gateway of the present build goes on, and one with any other script or module is restarted", () => {
+test("a gateway of the current build goes on, and one with any other script or module is restarted", () => {
   const folder = mkdtempSync(join(tmpdir(), "gsv-start-"));
   try {
     const [runtime, home] = [join(folder, "runtime"), join(folder, "home")];

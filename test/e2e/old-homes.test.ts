@@ -1,5 +1,5 @@
 /**
- * Homes that the gateways of earlier commits have written (`test/fixtures/old-homes`): each opens with the present program, keeps its
+ * Homes that the gateways of earlier commits have written (`test/fixtures/old-homes`): each opens with the current program, keeps its
  * conversations and keys, and answers; also when its first start is killed at some instant. A usual run opens a part of them, a run with
  * `GSV_E2E_LONG` all.
  */

@@ -193,6 +193,6 @@ export const IDENTIFIES_KEPT = 50;
 export function identifyWaitMs(budget: IdentifyBudget, lastAt: number, now: number): number {
   return isSpent(budget, now) ? budget.resetAt - now : Math.max(0, lastAt + budget.gapMs - now);
 }
-/** Of an allowance smaller than the reserve, half is reserved. */
+/** Whether only the reserve is left. Half of an allowance is reserved when it is smaller than the usual reserve. */
 export const isSpent = (budget: IdentifyBudget, now: number): boolean =>
   budget.remaining <= Math.min(IDENTIFIES_KEPT, Math.floor(budget.total / 2)) && now < budget.resetAt;

@@ -48,7 +48,7 @@ export interface Mapped {
     readonly id: string;
     readonly token: string;
     readonly kind: "command" | "button";
-    /** Of a button: the message that has it. */
+    /** The message that has the button. */
     readonly asked?: Asked;
   };
 }

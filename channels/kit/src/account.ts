@@ -208,7 +208,7 @@ export class Account {
   live(text: LiveText): void {
     if (this.#started()) this.#outbox.show(text);
   }
-  /** Everything was stopped, or goes on: no earlier word counts for what agents wrote. */
+  /** Everything was stopped, or goes on: earlier send permits are no longer valid. */
   recheck(): void {
     this.#outbox.recheck();
     this.#wake();

@@ -75,7 +75,7 @@ export class KeyValues {
     if (this.get<string>(SEALED_UNDER) === keys?.current.id && keys !== undefined) return true;
     return this.#db.transaction(() => {
       if (keys === undefined) {
-        // What is written from now on is plain.
+        // Values that are written from now on are plain.
         this.delete(SEALED_UNDER);
         return this.#unreadable().length === 0;
       }
@@ -84,7 +84,7 @@ export class KeyValues {
         const text = this.#text(name) ?? "";
         if (sealedBy(text) !== keys.current.id && !lost.includes(name)) this.replace(name, this.get(name));
       }
-      // What cannot be opened is tried again at each start, because its key may come back.
+      // A value that cannot be opened is tried again at each start, because its key may come back.
       if (lost.length === 0) this.put(SEALED_UNDER, keys.current.id);
       return lost.length === 0;
     });

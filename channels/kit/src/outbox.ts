@@ -68,7 +68,7 @@ export class Outbox {
   readonly #live: LiveTexts;
   readonly #reports: DeliveryReports;
   readonly #permission: Permission;
-  /** Deliveries that were handed to this instance. The word that came with others may be older than a stop that it does not know of. */
+  /** Deliveries that were handed to this instance. The permit of another one may be older than a stop that this instance does not know of. */
   readonly #given = new Set<string>();
 
   constructor(ports: OutboxPorts) {
@@ -216,7 +216,7 @@ export class Outbox {
     if (!this.#asksAt().some((at) => at <= now)) return;
     if (await this.#permission.ask()) await this.pump();
   }
-  /** No earlier word counts any more for what agents wrote. */
+  /** Earlier send permits are no longer valid. */
   recheck(): void {
     this.#permission.recheck();
   }

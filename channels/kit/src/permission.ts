@@ -1,7 +1,7 @@
 /**
- * Whether what agents wrote may leave now (gateway rule ST9): for a short time on the word that came with a message, later only when the
- * gateway says so. Without an answer it stays. That everything is stopped is stored, because the time of a stop counts for no deadline.
- * Sends nothing.
+ * Whether what agents wrote may leave now (gateway rule ST9): for a short time on the send permit that came with a message, later only when
+ * the gateway permits it. Without an answer it stays. That everything is stopped is stored, because the time of a stop counts for no
+ * deadline. Sends nothing.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { After } from "../../../protocol/runtime/within.ts";
@@ -26,7 +26,7 @@ export class Permission {
   #isHeld: boolean;
   /** The gateway's last answer counts until then. */
   #mayUntil = 0;
-  /** Words that came with messages count from then on: one of before the stop may arrive after it. */
+  /** A permit that comes with a message is valid from then on: one of before the stop may arrive after it. */
   #trustFrom = 0;
   /** Nothing leaves before the gateway was asked again, at this time. */
   #askAt: number | undefined;
@@ -45,7 +45,7 @@ export class Permission {
   get isHeld(): boolean {
     return this.#isHeld;
   }
-  /** What agents wrote is not looked at: the gateway has said no, or did not answer. */
+  /** No message of an agent is tried: the gateway has refused, or did not answer. */
   get isBlocked(): boolean {
     return this.#askAt !== undefined;
   }
@@ -54,20 +54,20 @@ export class Permission {
     return this.#asking === undefined ? this.#askAt : this.#ports.now() + KIT.leaseMs;
   }
 
-  /** `askFrom` of the message; 0: no agent wrote it. True: it may leave at this moment. */
+  /** `askFrom`: the end of the message's permit; 0: no agent wrote it. True: it may leave at this moment. */
   covers(askFrom: number): boolean {
     if (askFrom === 0) return true;
     const now = this.#ports.now();
     if (this.isBlocked) return false;
-    // A word from further in the future is of another clock.
-    return now < this.#mayUntil || (now >= this.#trustFrom && now < askFrom && askFrom - now <= 2 * LIMITS.channelWordMs);
+    // A permit that ends further in the future is of another clock.
+    return now < this.#mayUntil || (now >= this.#trustFrom && now < askFrom && askFrom - now <= 2 * LIMITS.sendPermitMs);
   }
-  /** No earlier word counts any more. */
+  /** Earlier permits are no longer valid. */
   recheck(): void {
     const now = this.#ports.now();
     this.#rechecks += 1;
     this.#mayUntil = 0;
-    this.#trustFrom = now + 2 * LIMITS.channelWordMs;
+    this.#trustFrom = now + 2 * LIMITS.sendPermitMs;
     this.#askAt = now;
     this.#failures = 0;
   }
@@ -105,7 +105,7 @@ export class Permission {
         });
       this.#isHeld = false;
       this.#askAt = undefined;
-      this.#mayUntil = at + LIMITS.channelWordMs;
+      this.#mayUntil = at + LIMITS.sendPermitMs;
       return;
     }
     if (!this.#isHeld) kv.put(HELD, true);

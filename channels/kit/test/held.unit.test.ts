@@ -12,7 +12,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 /** As the gateway hands it over at this moment. */
-const agents = (world: World, id: string, peer: string, text = id, askFrom = world.now + LIMITS.channelWordMs) =>
+const agents = (world: World, id: string, peer: string, text = id, askFrom = world.now + LIMITS.sendPermitMs) =>
   world.account.send(world.message(id, peer, text, { askFrom }));
 const notice = (world: World, id: string, peer: string) => world.account.send(world.message(id, peer, id, { kind: "notice" }));
 const seen = ({ shown }: World): string[] => shown.map(({ text }) => text);
@@ -100,26 +100,26 @@ test("[ST9] while everything is stopped, answers of the system pass what is held
   assert.deepEqual(seen(world), ["Everything is stopped.", "d1", "d2"]);
 });
 
-test("[ST9] after the word to ask again, an earlier word of the gateway counts no more", async () => {
+test("[ST9] after the call to ask again, an earlier send permit is no longer valid", async () => {
   const world = new World();
   let answer: (() => void) | undefined;
   world.sendOutcome = () => ({ kind: "retry", error: "502", afterMs: 500 });
   agents(world, "d1", "anna");
   await world.settle();
-  // The retry is due within the time of the word.
+  // The retry is due while the permit would be valid.
   world.stopped = true;
   world.account.recheck();
   world.sendOutcome = undefined;
   await world.pass(MINUTE);
   assert.deepEqual(seen(world), []);
-  // Nor does a word that was on its way when the stop came, nor an answer that was.
+  // Nor is a permit that was on its way when the stop came, nor an answer that was.
   agents(world, "d2", "bert");
   await world.pass(MINUTE);
   assert.deepEqual(seen(world), []);
   resume(world);
   await world.settle();
   assert.deepEqual(seen(world), ["d1", "d2"]);
-  await world.pass(3 * LIMITS.channelWordMs);
+  await world.pass(3 * LIMITS.sendPermitMs);
   world.gate = new Promise((resolve) => {
     answer = resolve;
   });
@@ -133,7 +133,7 @@ test("[ST9] after the word to ask again, an earlier word of the gateway counts n
   assert.deepEqual(seen(world), ["d1", "d2"]);
 });
 
-test("[ST9] a message that is handed over with an old word, or with one of another clock, is asked about", async () => {
+test("[ST9] a message that is handed over with an expired permit, or with one of another clock, is asked about", async () => {
   for (const askFrom of [1, 0, 1_700_000_000_000 - 1, 1_700_000_000_000 + HOUR]) {
     const world = new World();
     world.stopped = true;
@@ -224,7 +224,7 @@ test("[ST9] a text that is shown while an answer is written is not shown during 
   const world = new World();
   await world.account.start({});
   const live = (text: string) =>
-    world.account.live({ deliveryId: "d1", peer: { kind: "dm", id: "anna" }, text, askFrom: world.now + LIMITS.channelWordMs });
+    world.account.live({ deliveryId: "d1", peer: { kind: "dm", id: "anna" }, text, askFrom: world.now + LIMITS.sendPermitMs });
   live("so far");
   await world.settle();
   live("so far, and more");
@@ -243,7 +243,7 @@ test("[ST9] a stop while the live text of an answer is looked for: the answer is
   const world = new World();
   await world.account.start({});
   world.nextPosts.push("answerLost");
-  world.account.live({ deliveryId: "d1", peer: { kind: "dm", id: "anna" }, text: "so far", askFrom: world.now + LIMITS.channelWordMs });
+  world.account.live({ deliveryId: "d1", peer: { kind: "dm", id: "anna" }, text: "so far", askFrom: world.now + LIMITS.sendPermitMs });
   await world.settle();
   let open: (() => void) | undefined;
   world.gate = new Promise((resolve) => {
@@ -299,8 +299,8 @@ test("[ST9] crashes, losses, stops and resumes at any moment: nothing leaves dur
         stoppedAt = undefined;
         if (below(2) === 0) world.account.recheck();
       } else {
-        // The gateway hands over during a stop too, without a word.
-        agents(world, `m${n}`, peer, `m${n}`, world.stopped ? world.now : world.now + LIMITS.channelWordMs);
+        // The gateway hands over during a stop too, without a permit.
+        agents(world, `m${n}`, peer, `m${n}`, world.stopped ? world.now : world.now + LIMITS.sendPermitMs);
         given[peer]?.push(`m${n}`);
       }
       if (below(3) === 0) notice(world, `note${n}`, peer);

@@ -30,7 +30,7 @@ function stage() {
   return { permission, asked, state };
 }
 
-test("[ST9] a gateway that does not answer blocks, also what an earlier answer or a later word of a message would cover", async () => {
+test("[ST9] a gateway that does not answer blocks, also what an earlier answer or a later permit of a message would cover", async () => {
   const { permission, asked, state } = stage();
   const first = permission.ask();
   asked[0]?.answer(true);
@@ -41,7 +41,7 @@ test("[ST9] a gateway that does not answer blocks, also what an earlier answer o
   assert.equal(await second, false);
   assert.equal(permission.covers(1), false);
   permission.recheck();
-  state.now += 2 * LIMITS.channelWordMs;
+  state.now += 2 * LIMITS.sendPermitMs;
   assert.equal(permission.covers(state.now + 1), false);
   assert.equal(permission.covers(0), true);
 });

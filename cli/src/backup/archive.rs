@@ -143,7 +143,7 @@ impl<'a> Archive<'a> {
 
     fn end(&mut self) -> io::Result<()> {
         let more = self.content.read(&mut [0; 1])?;
-        // What was sealed may have more than what was deflated.
+        // The sealed content may have more than the deflated one.
         if more > 0 || !self.content.get_mut().fill_buf()?.is_empty() {
             return Err(Fault::Malformed("something follows its last file").error());
         }

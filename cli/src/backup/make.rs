@@ -21,7 +21,7 @@ use crate::new_file;
 use crate::paths;
 use crate::units::now_ms;
 
-/// Of the folders in which copies are made.
+/// How the names of the folders begin in which copies are made.
 const PREFIX: &str = "backup-";
 pub const OTHER_UNDER_WAY: &str = "Another backup of this gateway is being made.";
 
@@ -30,7 +30,7 @@ pub struct Request<'a> {
     pub passphrase: &'a str,
     pub with_secrets: bool,
     pub force: bool,
-    /// Of a scheduled backup: how the name of its unfinished file begins. Such a file is read back before it gets its name.
+    /// How the name of a scheduled backup's unfinished file begins. The file is read back before it gets its final name.
     pub unattended: Option<&'a str>,
 }
 

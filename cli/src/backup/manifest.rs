@@ -53,7 +53,7 @@ pub fn page_path(number: usize) -> String {
 }
 
 impl Manifest {
-    /// Of an export: its files are the pages, in order.
+    /// The manifest of an export, whose files are the pages, in order.
     pub fn of_home(home: MoveHome, program: &str, host: String, files: Vec<Entry>) -> Self {
         Self {
             made_at: home.made_at,

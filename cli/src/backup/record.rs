@@ -42,7 +42,7 @@ pub struct Failures {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
-    /// Of the schedule that it belongs to.
+    /// The id of the schedule that the record belongs to.
     pub id: String,
     /// The oldest first.
     #[serde(default)]
@@ -52,7 +52,7 @@ pub struct Record {
     pub making: Option<Making>,
     #[serde(rename = "trouble", default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<Failures>,
-    /// What the gateway was not told yet, or did not answer. It survives the process that has seen it.
+    /// A report that the gateway did not get yet, or did not answer. It survives the process that made it.
     #[serde(rename = "untold", default, skip_serializing_if = "Option::is_none")]
     pub unreported: Option<Unreported>,
     /// Why an older backup could not be removed.
@@ -178,7 +178,7 @@ pub fn due_at(schedule: &Schedule, record: &Record, now: u64) -> u64 {
     }
 }
 
-/// Of a backup whose process was killed.
+/// The failure of a backup whose process was killed.
 pub fn killed() -> Failure {
     Failure::failed(
         "The last backup ended before it was complete, by a kill or a power loss.",

@@ -68,7 +68,7 @@ fn restore_and(request: &Request, built: impl FnOnce()) -> Outcome<Restored> {
     }
     // Neither a node nor `gsv up` starts on the old state meanwhile.
     let nodes = has_files.then(|| home_lock::hold(&target)).transpose()?;
-    let mut turn = take_turn(&old)?;
+    let mut command_lock = take_command_lock(&old)?;
     refuse_running(&old)?;
     let archive = Archive::open(request.file, request.passphrase)?;
     if archive.manifest.moved.is_some() {
@@ -114,13 +114,13 @@ fn restore_and(request: &Request, built: impl FnOnce()) -> Outcome<Restored> {
     let opens_secrets = sealing_key::opens(&layout)?;
     built();
     // A gateway's folder may have been made meanwhile, and a node of an earlier version does not take the lock of the nodes.
-    if turn.is_none() {
-        turn = take_turn(&old)?;
+    if command_lock.is_none() {
+        command_lock = take_command_lock(&old)?;
     }
     refuse_running(&old)?;
     let supervisor = hold_supervisor(&old)?;
     let before = place.switch(has_files)?;
-    drop((supervisor, turn, nodes));
+    drop((supervisor, command_lock, nodes));
     Ok(Restored {
         manifest,
         target,
@@ -133,14 +133,14 @@ fn restore_and(request: &Request, built: impl FnOnce()) -> Outcome<Restored> {
     })
 }
 
-fn take_turn(layout: &Layout) -> Outcome<Option<Lock>> {
+fn take_command_lock(layout: &Layout) -> Outcome<Option<Lock>> {
     layout
         .exists()
-        .then(|| Lock::take(&layout.turn_lock(), PATIENCE))
+        .then(|| Lock::take(&layout.command_lock(), PATIENCE))
         .transpose()
 }
 
-/// A supervisor that is started by hand does not wait for its turn.
+/// A supervisor that is started by hand does not wait for the command lock.
 fn hold_supervisor(layout: &Layout) -> Outcome<Option<Lock>> {
     if !layout.exists() {
         return Ok(None);
@@ -246,7 +246,7 @@ fn check(archive: &Path, new: &Path, entry: &Entry, mut file: File) -> Outcome {
     kept.or_fail(format_args!("write {}", path.display()), NEXT)
 }
 
-/// What belongs to this machine and not to the gateway moves on with it: above all the nodes' ledgers, which know the calls that a
+/// Keeps the files that belong to this machine and not to the gateway: above all the nodes' ledgers, which know the calls that a
 /// restored gateway sends again.
 fn carry_over(old: &Path, new: &Path) -> Outcome {
     for entry in fs::read_dir(old).or_fail(format_args!("read {}", old.display()), NEXT)? {

@@ -15,7 +15,7 @@ use crate::paths;
 use crate::private_file;
 use crate::units::{duration, millis};
 
-/// Of the sealing key that the passphrase is sealed with.
+/// The purpose of the sealing key that the passphrase is sealed with.
 const PURPOSE: &str = "passphrase of scheduled backups";
 pub const HOUR_MS: u64 = 3_600_000;
 pub const DAY_MS: u64 = 24 * HOUR_MS;
@@ -28,7 +28,7 @@ const REPAIR: &str = "Set the schedule again: `gsv backup schedule --to FOLDER`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Schedule {
-    /// Of this folder: its mark and the names of unfinished files have it.
+    /// The schedule's id, a part of the names of its mark and of unfinished files in the folder.
     pub id: String,
     pub folder: PathBuf,
     pub every_ms: u64,
@@ -86,7 +86,7 @@ impl Schedule {
         self.folder.join(format!(".gsv-schedule-{}", self.id))
     }
 
-    /// Of unfinished files in the folder.
+    /// How the names of unfinished files in the folder begin.
     pub fn prefix(&self) -> String {
         format!(".gsv-unfinished-{}-", self.id)
     }

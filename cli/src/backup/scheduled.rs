@@ -258,7 +258,7 @@ fn remove_old(schedule: &Schedule, record: &mut Record) {
     }
 }
 
-/// One that was moved away by hand is no longer this schedule's.
+/// Removes a backup, unless a person has moved it away or put something else there.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),

@@ -49,7 +49,7 @@ pub enum Fault {
         of: u64,
     },
     Changed,
-    /// What was sealed is not what a backup holds.
+    /// The sealed content is not that of a backup.
     Malformed(&'static str),
 }
 

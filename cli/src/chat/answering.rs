@@ -41,7 +41,7 @@ enum During {
     Decide(Decision),
     /// A message for the run.
     Steer(String),
-    /// What the model thinks is wanted, or no longer.
+    /// Show the model's thoughts, or no longer.
     Thoughts(bool),
 }
 

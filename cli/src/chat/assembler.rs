@@ -21,7 +21,7 @@ const GAP: &str = "[…]\n";
 pub enum Show {
     /// The text goes on.
     Text(String),
-    /// What the model thinks goes on.
+    /// The thoughts go on.
     Thinking(String),
     /// The shown part of this text is wrong; the text starts again.
     Restart,
@@ -71,7 +71,7 @@ pub struct Assembler {
     at: Option<At>,
     /// Steps up to this one are complete.
     settled: Option<u32>,
-    /// The text of the present attempt, up to the first gap.
+    /// The text of the current attempt, up to the first gap.
     text: String,
     /// Its length in UTF-16 units, the unit of offsets.
     units: u64,
@@ -79,7 +79,7 @@ pub struct Assembler {
     shown: String,
     /// Deltas after a gap, by offset.
     pending: BTreeMap<u64, String>,
-    /// UTF-16 units of the thoughts of the present attempt.
+    /// UTF-16 units of the thoughts of the current attempt.
     thought: u64,
     /// The last thought is not ended by a text.
     thinks: bool,

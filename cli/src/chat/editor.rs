@@ -1,6 +1,6 @@
 //! What rustyline asks of its program: completion, lines that go on, and the painting of the prompt. When the prompt is painted,
 //! the output that waits is painted above it, and the status line below it; the line editor is the only one that writes to the
-//! terminal. To the editor the status line is a hint of one row, which is painted with its present text.
+//! terminal. To the editor the status line is a hint of one row, which is painted with its current text.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +19,7 @@ use crate::above::Above;
 pub struct Editor {
     pub above: &'static Above,
     pub board: &'static Board,
-    /// The present line: rustyline does not give back a line that Ctrl-C ended.
+    /// The current line: rustyline does not give back a line that Ctrl-C ended.
     pub line: Arc<Mutex<String>>,
 }
 

@@ -88,7 +88,7 @@ pub struct Followed {
     pub ended: bool,
     /// The gateway is one of this machine.
     pub here: bool,
-    /// What the model thinks is wanted.
+    /// Ask for the model's thoughts.
     pub thinking: bool,
     /// The answer of the last command, until the event that repeats it has come.
     pub confirmed: Option<String>,
@@ -124,7 +124,7 @@ impl Followed {
         SessionKey(self.session.clone())
     }
 
-    /// Of everything that is sent to this session: the gateway streams what the model thinks only as long as each request asks for it.
+    /// A field of every request to this session: the gateway streams thoughts only as long as each request asks for them.
     pub fn asks_for_thoughts(&self) -> Option<bool> {
         self.thinking.then_some(true)
     }

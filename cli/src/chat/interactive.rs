@@ -40,7 +40,7 @@ pub struct Given<'a> {
     pub seen: Seen,
     /// A line that is typed during an answer is for the run under way, whatever the setting says.
     pub steers: bool,
-    /// What the model thinks is shown.
+    /// Show the model's thoughts.
     pub thoughts: bool,
     pub out: Output,
 }
@@ -138,7 +138,7 @@ impl Talk<'_> {
         loop {
             self.look_again(conversation);
             self.prompt.ask()?;
-            // What comes of a message that was sent already is shown by its own turn.
+            // The turn of a message that was sent already shows its result.
             let missed = if self.queue.all().next().is_some_and(|next| next.ids.is_some()) {
                 None
             } else {

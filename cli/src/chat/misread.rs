@@ -237,7 +237,7 @@ pub mod tests {
         }
         // It is an answer; the gateway says that the question does not offer it.
         assert_eq!(problem("allow K7Q2A for 1h", &once), None);
-        // Of several questions the one that the line names is meant, and `y` would answer another one.
+        // With several questions, the line means the one that it names; `y` would answer another one.
         let mut two = asked(&["allow_1h"]);
         two.extend(asked(&["allow_always"]).into_iter().map(|mut entry| {
             entry.code = "M3N4P".into();

@@ -29,7 +29,7 @@ impl Seen {
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    /// `last`: the present end of the log. A position beyond it is of a log that is gone.
+    /// `last`: the current end of the log. A position beyond it is of a log that is gone.
     pub fn upto(&self, last: u64) -> u64 {
         self.all()
             .get(&self.name)

@@ -6,7 +6,7 @@ use crate::clean::one_line;
 
 /// Before each message of the list.
 const NUMBER_COLUMNS: usize = 5;
-/// Of a message that waits at the gateway, in a narrow terminal.
+/// The least columns of a waiting message, in a narrow terminal.
 const LEAST_COLUMNS: usize = 20;
 
 impl Talk<'_> {

@@ -11,12 +11,12 @@ use crate::client::{Client, is_command_line};
 
 const CLIENT: &str = "client:";
 const TOKEN: &str = " token:";
-/// What a client chose as its name stays behind its kind: `client:gateway` is not the gateway. A long name pushes nothing out of sight.
+/// A client's chosen name follows its kind: `client:gateway` is not the gateway. A long name pushes nothing out of sight.
 const NAME_COLUMNS: usize = 24;
 /// An actor without a token, such as a session.
 const ACTOR_COLUMNS: usize = 160;
 const ID_COLUMNS: usize = 64;
-/// Of a column of actors: the id of a token is not cut in a narrow terminal, because it says who acted.
+/// The least width of a column of actors: a narrow terminal does not cut the id of a token, because it says who acted.
 pub const TOKEN_COLUMNS: usize = 13;
 const LABEL_COLUMNS: usize = 32;
 

@@ -156,7 +156,7 @@ fn text_or_file(value: &str) -> Outcome<String> {
     String::from_utf8(read).map_err(|_| Failure::usage(format!("{path} is not UTF-8 text."), next))
 }
 
-/// What `gsv agent edit` and `gsv agent define` take again.
+/// The text that `gsv agent edit` and `gsv agent define` accept.
 async fn text_in_force(context: &Context, id: AgentId) -> Outcome {
     let agent_id = id.clone();
     let shown = context.ask::<AgentsGet>(AgentsGetParams { agent_id }).await?;

@@ -35,7 +35,7 @@ const NEXT_IN_CLUSTER: &str =
     "Keep the state of the cluster with `gsv stop --all` and `gsv deploy export FILE`, then `gsv resume`.";
 /// The owner is told by the gateway, which may be starting. What it did not answer is told again with the next attempt.
 const REPORT_PATIENCE: Duration = Duration::from_secs(20);
-/// What a person waits for comes first.
+/// A low priority: work that a person waits for comes first.
 const NICE: i32 = 10;
 
 pub fn run(context: &Context, args: &BackupSchedule) -> Outcome {

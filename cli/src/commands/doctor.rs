@@ -162,7 +162,7 @@ async fn check_nodes(report: &mut Report, client: &Client) {
     if !online.is_empty() {
         report.ok(NAME, format!("online: {}", online.join(", ")));
     }
-    // One that runs here and is not known to this gateway may be another gateway's.
+    // A node that runs here and is unknown to this gateway may be another gateway's.
     let may_be_its = |id: &str| online.is_empty() || nodes.iter().any(|node| node.node_id.as_str() == id);
     let connecting: Vec<(String, Running)> = nodes_here()
         .into_iter()
@@ -398,7 +398,7 @@ async fn check_model(report: &mut Report, client: &Client, offline: bool) {
     } else if offline {
         check_settings(report, client, provider, id, config.pointer("/model/baseUrl").is_some()).await;
     } else {
-        // What is missing, such as a key, is what the gateway answers: it knows which provider needs what.
+        // The gateway says what is missing, such as a key: it knows what each provider needs.
         call_model(report, client, &format!("{provider}/{id}")).await;
     }
 }

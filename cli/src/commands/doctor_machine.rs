@@ -97,7 +97,7 @@ pub fn check_sandbox(report: &mut Report, layout: &Layout, config: Option<&Confi
 /// Whether the sandbox of this machine is enough for each of its nodes, by the node's own folder.
 fn check_nodes_start(report: &mut Report, layout: &Layout, settings: &SandboxSettings, found: &sandbox::Report) {
     for name in known_here(&layout.home) {
-        // One that runs has shown that it starts; its own test has other folders than this one.
+        // A running node has shown that it starts; its own test has other folders than this one.
         if !matches!(running(&name), Ok(Running::No)) {
             continue;
         }

@@ -19,7 +19,7 @@ use crate::clean::one_line;
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::units::now_ms;
 
-/// Of each id that the gateway gives.
+/// Characters of each id that the gateway gives.
 const ID_CHARS: usize = 26;
 /// A page of the index.
 const PAGE: u8 = 200;

@@ -23,7 +23,7 @@ pub enum View {
     Live(InPlace),
 }
 
-/// The present terminal, and what to show besides the channel's own message.
+/// The current terminal, and what to show besides the channel's own message.
 #[derive(Debug, Clone, Copy)]
 pub struct Screen<'a> {
     pub columns: usize,

@@ -52,7 +52,7 @@ pub fn run(context: &Context, args: &NodeEnd) -> Outcome {
     let remote = context
         .account()
         .and_then(|account| block_on(at_gateway(&account, &id)));
-    // What the gateway could not be told stays possible: this machine keeps its token until then.
+    // When the gateway could not be reached, this machine keeps its token, so that the command can be run again.
     remote.map_err(|failure| Failure {
         next: format!(
             "Nothing more was changed on this machine. With an admin token, run it again; or on a machine that has one: `gsv nodes forget {id}`."

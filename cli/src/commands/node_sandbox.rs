@@ -53,7 +53,7 @@ pub fn run(context: &Context, args: &NodeSandbox) -> Outcome {
     let level = reports.iter().find_map(Report::level);
     let advice = reports.first().and_then(Report::advice);
     let limits = policy_limits.map(|limits| (limits.memory_bytes >> 20, limits.processes));
-    // What is tested is not what is in force.
+    // The tested level is not in force when the sandbox is off.
     let is_off = configured == Some(Profile::Off);
     let in_force = level.as_ref().filter(|_| !is_off);
     // Listed hosts have no effect where no tier can let commands reach them.

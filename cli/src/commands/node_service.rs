@@ -141,7 +141,7 @@ fn value_of(args: &[String], option: &str) -> Option<String> {
     args.get(at + 1).cloned()
 }
 
-/// The one given, that of the present service (`before`), that of the last start, that of the local config, else `~/gsv`. Never the
+/// The one given, that of the current service (`before`), that of the last start, that of the local config, else `~/gsv`. Never the
 /// current folder.
 fn choose_workspace(given: Option<PathBuf>, id: &str, before: &[String], config: &Config) -> Outcome<String> {
     let of_service = || value_of(before, "--workspace").map(PathBuf::from);

@@ -46,7 +46,7 @@ pub async fn run(context: &Context, args: Undo) -> Outcome {
         }
         let question = format!("Undo {}?", files(due));
         ask::confirm(out, &question, "undo them", "Nothing was undone.")?;
-        // What was shown is what is undone, also when another run has begun meanwhile.
+        // Undoes exactly the shown calls, also when another run has begun meanwhile.
         target = Some(plan.target);
     }
     let params = UndoApplyParams {
@@ -61,7 +61,7 @@ pub async fn run(context: &Context, args: Undo) -> Outcome {
         print(context, &done);
         let undone = count(&done, UndoOutcome::Undone);
         if let Some(id) = done.undo_id.as_ref().filter(|_| undone > 0) {
-            // What was left alone is offered again first.
+            // The files that were left alone are offered again first.
             let is_whole = rest(&done, "").is_ok();
             let next = if is_whole {
                 offered_next(&done, named, is_run_named)?

@@ -91,7 +91,7 @@ pub async fn run(context: &Context, args: Update) -> Outcome {
     Ok(())
 }
 
-/// Of this program.
+/// The version of this program.
 fn version() -> Version {
     Version::parse(env!("CARGO_PKG_VERSION")).unwrap_or_else(|_| Version::new(0, 0, 0))
 }
@@ -136,7 +136,7 @@ fn check(out: Output, manifest: &Manifest, channel: Channel, installed: &Version
     });
 }
 
-/// Fetches, checks and unpacks the release beside the present one, and puts it in its place.
+/// Fetches, checks and unpacks the release beside the current one, and puts it in its place.
 async fn take(out: Output, address: &Address, manifest: &Manifest, folder: &Folder) -> Outcome {
     folder.check_alone()?;
     let file = manifest.file(&platform())?;
@@ -200,7 +200,7 @@ fn restore_state(layout: &Layout) -> Outcome<Option<PathBuf>> {
     }
     upgrade::check_undo(layout)?;
     down::stop(layout)?;
-    let _turn = Lock::take(&layout.turn_lock(), PATIENCE)?;
+    let _command_lock = Lock::take(&layout.command_lock(), PATIENCE)?;
     if lock::is_held(&layout.supervisor_lock()) {
         return Err(Failure::later(
             "The gateway was started again meanwhile.",

@@ -1,5 +1,5 @@
 //! `gsv workspace log|diff|restore`, and `cat` of a version: versions of a file. A version is named by its number in the log (1 is the last before
-//! now), by its name or the beginning of its name; `now` is the present file.
+//! now), by its name or the beginning of its name; `now` is the current file.
 
 use gsv_protocol::errors;
 use gsv_protocol::methods::{WorkspaceLog, WorkspaceRestore};
@@ -79,12 +79,12 @@ fn print(out: Output, log: &WorkspaceLogResult, agent: Option<&AgentId>) {
     }
 }
 
-/// What a command needs to mean the same agent.
+/// The option that a command needs to mean the same agent.
 pub fn of_agent(agent: Option<&AgentId>) -> String {
     agent.map(|id| format!(" --agent {}", id.as_str())).unwrap_or_default()
 }
 
-/// The version that an argument names; `None` is the present file.
+/// The version that an argument names; `None` is the current file.
 fn find<'a>(log: &'a WorkspaceLogResult, name: &str) -> Outcome<Option<&'a WorkspaceVersion>> {
     if name == NOW || log.current.as_ref().is_some_and(|current| current.version == name) {
         return Ok(None);
@@ -135,7 +135,7 @@ async fn side(
     }
 }
 
-/// The present file, or an earlier version of it.
+/// The current file, or an earlier version of it.
 pub async fn read(client: &Client, WorkspaceCat { of, version }: WorkspaceCat) -> Outcome<WorkspaceReadResult> {
     let (path, agent_id) = (of.path.clone(), of.of.agent.clone());
     let named = if version == NOW {

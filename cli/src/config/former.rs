@@ -102,7 +102,7 @@ impl Config {
         private_file::write(&self.logins_file(), text)
     }
 
-    /// Copies the present content to a file beside it, and keeps its login.
+    /// Copies the current content to a file beside it, and keeps its login.
     pub fn back_up(&self) -> Outcome<PathBuf> {
         if let (Some(url), Some(token)) = (self.get(Key::Url), self.get(Key::Token)) {
             self.remember(None, url, token)?;
@@ -113,7 +113,7 @@ impl Config {
         Ok(backup)
     }
 
-    /// Makes a former login the present one. Returns where the content is that was there.
+    /// Makes a former login the current one. Returns where the content is that was there.
     pub fn return_login(&mut self, home: Option<&Path>, url: &str, token: &str) -> Outcome<PathBuf> {
         // First, so that it is not the one that the list drops.
         self.remember(home, url, token)?;
@@ -192,7 +192,7 @@ mod tests {
         config.remember(Some(&home(7)), "ws://127.0.0.1:17/ws", "new").unwrap();
         assert_eq!(tokens(&config).len(), KEPT);
         assert!(!tokens(&config).contains(&"token-7".to_owned()));
-        // What becomes a former login keeps its folder.
+        // A login that becomes a former one keeps its folder.
         config.remember(None, "ws://127.0.0.1:18/ws", "token-8").unwrap();
         let first = config.former_logins().remove(0);
         assert_eq!((first.token.as_str(), first.home), ("token-8", Some(home(8))));

@@ -243,7 +243,7 @@ mod tests {
 
     const HOUR: Duration = Duration::from_secs(3_600);
 
-    /// Of a home with a backup that is due every hour.
+    /// The keeper of a home with a backup that is due every hour.
     fn keeper(home: &std::path::Path) -> (Keeper, Schedule) {
         let layout = Layout { home: home.to_owned() };
         layout.ensure().unwrap();

@@ -1,5 +1,5 @@
 //! `channels.json` of the state folder: which channels run with the gateway, and with which settings. Reads it with its
-//! limits, and changes it under the turn lock.
+//! limits, and changes it under the command lock.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -116,7 +116,7 @@ fn is_var_name(text: &str) -> bool {
 /// Returns what `edit` returns: whether it changed the content.
 pub fn change(layout: &Layout, edit: impl FnOnce(&mut Content) -> bool) -> Outcome<bool> {
     layout.ensure()?;
-    let _turn = Lock::take(&layout.turn_lock(), PATIENCE)?;
+    let _command_lock = Lock::take(&layout.command_lock(), PATIENCE)?;
     let mut content = read(layout)?;
     let is_changed = edit(&mut content);
     if is_changed {

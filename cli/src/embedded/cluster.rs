@@ -109,7 +109,7 @@ pub fn check(layout: &Layout, wanted: Option<&Wanted>) -> Outcome<Option<Cluster
     let cluster = match (Cluster::read(layout)?, wanted) {
         (None, None) => return Ok(None),
         (Some(stored), None) => stored,
-        // What a start without success has left in the folders is of no use in another bucket.
+        // Files that a failed start has left are of no use in another bucket.
         (Some(stored), Some(wanted)) if stored.bucket != wanted.bucket && (was_ready(layout) || is_used(layout)) => {
             return Err(home_used(&format!(
                 "This home belongs to the cluster {}.",

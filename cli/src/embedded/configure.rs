@@ -11,7 +11,7 @@ use super::start_stopped;
 use crate::exit::Outcome;
 use crate::private_file;
 
-/// Returns warnings about channels. The caller holds the turn lock.
+/// Returns warnings about channels. The caller holds the command lock.
 pub fn write(layout: &Layout, runtime: &Runtime, port: u16, bootstrap: &Bootstrap) -> Outcome<Vec<String>> {
     runtime.copy_scripts(layout)?;
     let start_stopped = start_stopped::id(layout)?;

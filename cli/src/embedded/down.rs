@@ -26,7 +26,7 @@ pub fn stop(layout: &Layout) -> Outcome<bool> {
 
 /// Stops the gateway whose files are in the state folder.
 fn stop_here(layout: &Layout) -> Outcome<bool> {
-    let _turn = Lock::take(&layout.turn_lock(), PATIENCE)?;
+    let _command_lock = Lock::take(&layout.command_lock(), PATIENCE)?;
     let state = match State::read(&layout.state()) {
         Found::State(state) => Some(state),
         Found::Absent | Found::Damaged => None,

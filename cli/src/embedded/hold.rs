@@ -29,7 +29,7 @@ const STOPS_WITHIN: Duration = Duration::from_secs(5);
 /// seen may not fit together.
 pub fn while_still<T>(layout: &Layout, work: impl FnOnce() -> Outcome<T>) -> Outcome<Option<T>> {
     // Neither started, stopped nor reloaded meanwhile.
-    let _turn = Lock::take(&layout.turn_lock(), PATIENCE)?;
+    let _command_lock = Lock::take(&layout.command_lock(), PATIENCE)?;
     let Some(process) = running(layout)? else {
         return work().map(Some);
     };
@@ -46,7 +46,7 @@ fn running(layout: &Layout) -> Outcome<Option<Process>> {
         let is_supervised = lock::is_held(&layout.supervisor_lock());
         match State::read(&layout.state()) {
             Found::State(state) if is_supervised && state.phase == Phase::Ready => {
-                // One that this process can't see can't be held.
+                // A process that this one can't see can't be held.
                 state.workerd().filter(Process::is_alive).map(Some)
             }
             Found::State(state) if !is_supervised => Some(state.workerd().filter(Process::is_alive)),

@@ -57,7 +57,7 @@ impl Layout {
         self.gateway().join("config.bin")
     }
 
-    /// What that was made from.
+    /// Names the input of the compiled configuration.
     pub fn compiled_from(&self) -> PathBuf {
         self.gateway().join("config.bin.from")
     }
@@ -144,8 +144,8 @@ impl Layout {
         self.gateway().join("supervisor.lock")
     }
 
-    /// Held by `gsv up` and `gsv down` while they work, so that two of them take turns.
-    pub fn turn_lock(&self) -> PathBuf {
+    /// Held by a command that starts, stops or changes the gateway, so that one of them works at a time. The name of the file is older.
+    pub fn command_lock(&self) -> PathBuf {
         self.gateway().join("turn.lock")
     }
 

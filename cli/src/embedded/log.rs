@@ -87,7 +87,7 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The present end of the log: a mark for `tail_since`.
+/// The current end of the log: a mark for `tail_since`.
 pub fn end(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |meta| meta.len())
 }

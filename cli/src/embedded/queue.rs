@@ -17,7 +17,7 @@ pub struct Queue {
     pub dead_letters: Option<QueueName>,
 }
 
-/// Of runtimes that were built before queues were part of the manifest.
+/// The queues of runtimes that were built before queues were part of the manifest.
 pub fn core_queues() -> Vec<Queue> {
     let (events, dead) = (
         QueueName("domain-events".to_owned()),

@@ -19,7 +19,7 @@ use super::worker::SharedLog;
 
 /// Connections at once.
 const CONNECTIONS: usize = 256;
-/// Of one address: one machine must not take the slots of all others.
+/// Connections of one address: one machine must not take the slots of all others.
 const CONNECTIONS_OF_ONE: usize = 64;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Between attempts to listen on an address that this machine does not have now.

@@ -35,7 +35,7 @@ pub fn reload(layout: &Layout) -> Outcome<Reload> {
     if !layout.exists() {
         return Ok(Reload::NotRunning);
     }
-    let _turn = Lock::take(&layout.turn_lock(), PATIENCE)?;
+    let _command_lock = Lock::take(&layout.command_lock(), PATIENCE)?;
     if !lock::is_held(&layout.supervisor_lock()) {
         return Ok(Reload::NotRunning);
     }

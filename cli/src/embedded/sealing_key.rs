@@ -66,8 +66,8 @@ pub fn path() -> Outcome<PathBuf> {
     Ok(paths::config_dir()?.join(FILE))
 }
 
-/// Makes the file, if there is none, and notes in the state folder which keys its secrets may be sealed with. The caller holds the turn
-/// lock. Returns a warning when none of these keys is in the file.
+/// Makes the file, if there is none, and notes in the state folder which keys its secrets may be sealed with. The caller holds the
+/// command lock. Returns a warning when none of these keys is in the file.
 pub fn ensure(layout: &Layout) -> Outcome<Option<String>> {
     let keys = SealingKeys::ensure_file()?;
     let path = layout.sealing_mark();

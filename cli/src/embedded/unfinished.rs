@@ -121,7 +121,7 @@ mod tests {
             fs::write(at("agents/main").join(name), "kept").unwrap();
         }
         kept.sort_unstable();
-        // Of a program that is writing it now.
+        // The file of a program that is writing it now.
         let later = fs::File::options()
             .write(true)
             .open(at("agents/main/.later.7.1.tmp"))

@@ -87,7 +87,7 @@ pub struct Prepared {
     listening: Option<Listening>,
     cluster: Option<Cluster>,
     warnings: Vec<String>,
-    turn: Lock,
+    command_lock: Lock,
 }
 
 impl Prepared {
@@ -104,7 +104,7 @@ impl Prepared {
             cluster: self.cluster,
             warnings: self.warnings,
         };
-        (started, self.turn)
+        (started, self.command_lock)
     }
 }
 
@@ -115,7 +115,7 @@ pub enum Preparation {
 
 pub fn prepare(layout: &Layout, request: &Request) -> Outcome<Preparation> {
     layout.ensure()?;
-    let turn = Lock::take(&layout.turn_lock(), PATIENCE)?;
+    let command_lock = Lock::take(&layout.command_lock(), PATIENCE)?;
     if lock::is_held(&layout.supervisor_lock()) {
         return running(layout, request).map(Preparation::Running);
     }
@@ -147,7 +147,7 @@ pub fn prepare(layout: &Layout, request: &Request) -> Outcome<Preparation> {
         ));
     }
     let restored = match cluster {
-        // What is on the disk is not the state.
+        // In a cluster, the state is not on the disk.
         Some(_) => None,
         None => upgrade::before_start(layout, &runtime.manifest.version)?,
     };
@@ -166,7 +166,7 @@ pub fn prepare(layout: &Layout, request: &Request) -> Outcome<Preparation> {
     let mut warnings = configure::write(layout, &runtime, port, &bootstrap)?;
     warnings.extend(lost_key);
     warnings.extend(restored);
-    // One that can't be read is a schedule, too.
+    // A schedule that can't be read counts, too.
     if cluster.is_some() && !matches!(Schedule::read(layout), Ok(None)) {
         warnings.push(
             "the scheduled backups of this home fail, because its state is in the cluster's bucket. End them: gsv backup schedule --off"
@@ -180,7 +180,7 @@ pub fn prepare(layout: &Layout, request: &Request) -> Outcome<Preparation> {
         listening,
         cluster,
         warnings,
-        turn,
+        command_lock,
     }))
 }
 
@@ -202,7 +202,7 @@ pub fn start(layout: &Layout, prepared: Prepared) -> Outcome<Started> {
         .stderr(errors)
         .spawn()
         .or_fail("start the supervisor", next)?;
-    let (mut started, _turn) = prepared.into_started();
+    let (mut started, _command_lock) = prepared.into_started();
     let patience = Times::of(layout).start + REPORT_MARGIN;
     let report = child.stdout.take().and_then(|stdout| first_report(stdout, patience));
     let (reason, next) = match report {

@@ -74,7 +74,7 @@ fn decide(now: &str, last: &Mark, begun: Option<&str>, copy: Option<&About>, has
     }
 }
 
-/// Before anything of the new version is written. The caller holds the turn lock, and no gateway runs. Returns what to tell.
+/// Before anything of the new version is written. The caller holds the command lock, and no gateway runs. Returns what to tell.
 pub fn before_start(layout: &Layout, version: &str) -> Outcome<Option<String>> {
     let mut last = last_start(layout);
     if last.is(version) && !state_copy::leaves_trace(layout) {

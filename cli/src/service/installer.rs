@@ -256,7 +256,7 @@ pub fn not_installed(kind: Kind) -> Failure {
     )
 }
 
-/// What stands at the place of a service's file may be another one's.
+/// Refuses a file in the place of the service's that GSV has not written.
 fn check_own(file: &Path, present: Option<&str>) -> Outcome {
     if present.is_none_or(|text| text.contains(WRITTEN)) {
         return Ok(());

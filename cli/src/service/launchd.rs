@@ -107,7 +107,7 @@ impl Manager for Launchd {
         self.launchctl(&["enable", &self.target(name)], "enable the agent")
     }
 
-    /// One that is loaded and has ended is loaded again: launchd keeps what the file said when it was loaded.
+    /// Loads a service again that is loaded and has ended: launchd keeps the content that the file had when it was loaded.
     fn start(&self, name: &str) -> Outcome {
         let state = self.state(name)?;
         match (state.loaded, state.pid) {

@@ -60,7 +60,7 @@ impl LogFile {
         let present = fs::metadata(&self.path).ok().map(|meta| meta.ino());
         let ours = self.file.as_ref().and_then(|file| Some(file.metadata().ok()?.ino()));
         if present.is_some() && present != ours {
-            // What was written between the two looks.
+            // Lines that were written between the two looks.
             lines.extend(self.read()?);
             self.file = open(&self.path)?;
             lines.extend(self.read()?);

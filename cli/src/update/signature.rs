@@ -60,7 +60,7 @@ impl Keys {
 mod tests {
     use super::*;
 
-    // Of minisign's own documentation (https://jedisct1.github.io/minisign/): the content is `test`.
+    // From minisign's own documentation (https://jedisct1.github.io/minisign/): the content is `test`.
     const KEY: &str = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3";
     const SIGNATURE: &str = "untrusted comment: signature from minisign secret key
 RUQf6LRCGA9i559r3g7V1qNyJDApGip8MfqcadIgT9CuhV3EMhHoN1mGTkUidF/z7SrlQgXdy8ofjb7bNJJylDOocrCo8KLzZwo=

@@ -21,7 +21,7 @@ const DELIVERY: Kind = Kind {
 /// One delivery, signed already.
 pub struct Delivery<'a> {
     pub url: &'a str,
-    /// Of the gateway, such as `/hooks/gh`.
+    /// The path at the gateway, such as `/hooks/gh`.
     pub path: &'a str,
     pub headers: Vec<(String, String)>,
     pub body: String,

@@ -71,7 +71,7 @@ impl OwnTool {
     /// The function has ended, or its program has. `stop`: it was asked to end before.
     fn ended(&self, answer: Option<Answer>, stop: Option<Stop>, begun: Instant) -> Result<ToolOutput, ToolError> {
         match (answer, stop) {
-            // What was done is done, also after the signal.
+            // A result counts also when it comes after the signal.
             (Some(Ok(value)), _) => Ok(output_of(value)),
             (Some(Err(message)), None) => Err(ToolError::Failed(message)),
             (Some(Err(_)), Some(stop)) => Err(stopped(stop, begun)),

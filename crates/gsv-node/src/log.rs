@@ -126,7 +126,7 @@ impl Log {
         PathBuf::from(name)
     }
 
-    /// The last lines, over the present and the previous file. Blocks on the disk.
+    /// The last lines, over the current and the previous file. Blocks on the disk.
     pub fn tail(&self, lines: usize) -> io::Result<Tail> {
         let mut collected = VecDeque::new();
         let mut bytes = 0;

@@ -45,7 +45,7 @@ pub struct NodePolicy {
     pub env: Vec<String>,
     /// Something is said that only a sandbox can do: a profile but `off`, its folders, or that nothing leaves it.
     pub needs_sandbox: bool,
-    /// Of one command. Absent: what this machine's memory allows by default.
+    /// The memory of one command. Absent: what this machine's memory allows by default.
     pub memory_mib: Option<u64>,
     pub processes: Option<usize>,
 }

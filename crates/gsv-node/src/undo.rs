@@ -13,9 +13,9 @@ use crate::context::Context;
 use crate::log::Level;
 
 const REPORT_TIME: Duration = Duration::from_secs(30);
-/// Of a path, which is shorter on every system.
+/// Characters of a path, which is shorter on every system.
 const PATH_CHARS: usize = 8000;
-/// Of a problem, so that a report fits a frame: a character is up to six bytes of JSON.
+/// Characters of a problem, so that a report fits a frame: a character is up to six bytes of JSON.
 const PROBLEM_CHARS: usize = 500;
 
 /// Answers a request for an undo.

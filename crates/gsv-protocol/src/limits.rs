@@ -62,9 +62,6 @@ pub const CHANNEL_FILES: u64 = 256;
 /// Bytes of these files.
 pub const CHANNEL_FILES_BYTES: u64 = 1_073_741_824;
 
-/// How long the gateway's word counts that a message of an agent may leave a channel: long enough for one that is sent at once.
-pub const CHANNEL_WORD_MS: u64 = 2_000;
-
 /// Requests a minute from one client connection.
 pub const CLIENT_FRAMES_PER_MINUTE: u64 = 600;
 
@@ -364,6 +361,9 @@ pub const RUN_MS: u64 = 1_800_000;
 
 /// Time that one search spends on indexing new text; the rest is indexed by the next search, with a note.
 pub const SEARCH_INDEX_MS: u64 = 10_000;
+
+/// How long a send permit is valid: long enough for a message that a channel sends at once.
+pub const SEND_PERMIT_MS: u64 = 2_000;
 
 /// Messages a minute from one sender in one conversation of a channel; further ones are queued.
 pub const SENDER_PER_MINUTE: u64 = 20;

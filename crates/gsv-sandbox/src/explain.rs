@@ -193,7 +193,7 @@ const FOR_ANYTHING: &str = "if it needs that, call Bash again with `sandbox` set
 
 const FOR_FORBIDDEN_HOSTS: &str = "the owner of this machine lets commands reach no hosts: do it without the network, or ask the user to change `network = \"none\"` in node.toml and to start the node again";
 
-/// What the sandbox has on localhost is what the command has started; the owner lists what it may reach besides (rule SB14).
+/// On localhost a command reaches only servers that it has started; the owner lists further ones (rule SB14).
 const FOR_LOCALHOST: &str = "start the server in the same command. For a server that runs already and speaks HTTP, ask the user to list it in `network` of node.toml (as in \"localhost:3000\") and to start the node again, then call Bash again with `sandbox` set to `workspace+net` and `hosts` set to it. For any other server, call Bash again with `sandbox` set to `off`; the user is asked first";
 
 /// How to ask for the host that a command did not find. It names no host of the output, which anyone may have written.

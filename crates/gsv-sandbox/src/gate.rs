@@ -35,7 +35,7 @@ pub(crate) enum Passed {
 /// The gate of this process.
 pub(crate) struct Gate {
     input: OwnedFd,
-    /// Of `never`, held open: when it was removed and made again for another start, that one is not meant.
+    /// The folder of `never`, held open: a folder that is made again for another start is another one.
     folder: OwnedFd,
     never: OsString,
     was_opened: Cell<bool>,

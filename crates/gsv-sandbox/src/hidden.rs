@@ -257,7 +257,7 @@ const SETTINGS: &[&str] = &[
     ".aider.conf.yml",
 ];
 
-/// Of the system; only root can read them.
+/// Files of the system that only root can read.
 const OF_SYSTEM: &[&str] = &[
     "/etc/shadow",
     "/etc/shadow-",

@@ -39,7 +39,7 @@ impl fmt::Display for Destination {
 
 const HTTP: u16 = 80;
 const HTTPS: u16 = 443;
-/// Of a name in the DNS.
+/// Bytes of a name in the DNS.
 const NAME_BYTES: usize = 253;
 const LABEL_BYTES: usize = 63;
 

@@ -62,7 +62,7 @@ impl Restriction {
         let ruleset = handled(Ruleset::default().set_compatibility(CompatLevel::HardRequirement), abi);
         let mut rules = ruleset.and_then(Ruleset::create).map_err(refused)?;
         for grant in grants {
-            // What is gone since it was listed, or can't be opened, can't be read by a command either.
+            // A path that is gone or can't be opened is out of a command's reach, too.
             let Ok(path) = PathFd::new(&grant.path) else { continue };
             let is_dir = grant.path.is_dir();
             let all = match grant.access {
@@ -119,7 +119,7 @@ pub(crate) fn keep_from_pipes<'path>(
             created = created.add_rule(PathBeneath::new(path, access)).map_err(failed)?;
         }
     }
-    // What it prints to may be a file, which it opens again as `/dev/stdout`. A file in memory has no name, and needs no rule.
+    // The output may be a file, which a command opens again as `/dev/stdout`. A file in memory has no name, and needs no rule.
     for number in outputs {
         let output = format!("/proc/self/fd/{number}");
         let is_file = std::fs::metadata(&output).is_ok_and(|found| found.is_file() && found.nlink() > 0);

@@ -20,7 +20,7 @@ pub(crate) struct Mount {
     root: PathBuf,
     pub(crate) point: PathBuf,
     pub(crate) is_writable: bool,
-    /// Of an overlay: the folders that it shows, as the process that mounted it named them.
+    /// The folders that an overlay shows, as the process that mounted it named them.
     layers: Vec<PathBuf>,
 }
 

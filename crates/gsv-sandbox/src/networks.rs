@@ -11,7 +11,7 @@ use crate::look::{Disk, Look as _};
 use crate::mount_table::{Mount, mounts, shown};
 use crate::relative::{Listed, listed};
 
-/// Of a process: the sockets of its network namespace.
+/// The file of a process that lists the sockets of its network namespace.
 const LISTING: &str = "net/unix";
 /// Network namespaces that are looked at, at most.
 const NAMESPACES: usize = 1_000;
@@ -19,13 +19,13 @@ const NAMESPACES: usize = 1_000;
 /// The sockets in other network namespaces.
 #[derive(Debug, Default)]
 pub(crate) struct OtherNamespaces {
-    /// Of other programs, at absolute paths of this process.
+    /// Sockets of other programs, at absolute paths of this process.
     pub(crate) paths: Vec<PathBuf>,
-    /// Of other programs, bound by relative paths.
+    /// Sockets of other programs, bound by relative paths.
     pub(crate) relative: Vec<Listed>,
-    /// Of commands in this sandbox.
+    /// Sockets of commands in this sandbox.
     pub(crate) own: BTreeSet<PathBuf>,
-    /// Of commands in this sandbox, bound by relative paths.
+    /// Sockets of commands in this sandbox, bound by relative paths.
     pub(crate) own_relative: Vec<Listed>,
 }
 

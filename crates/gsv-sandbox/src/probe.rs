@@ -261,7 +261,7 @@ fn make_targets(root: &Path) -> io::Result<()> {
         "workspace/.vscode",
         "outside",
         "hidden",
-        // Of its own: in the folder for temporary files of commands, a place for its program would be left, or be taken already.
+        // A folder of the test's own: in the commands' folder for temporary files, its program's folder would be left or be taken already.
         "tmp",
         "cache",
     ] {

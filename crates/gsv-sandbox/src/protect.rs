@@ -42,7 +42,7 @@ pub(crate) fn protected(
     let search = Search::new(searched, workdir, look);
     for folder in &search.projects {
         let file = folder.join(".git");
-        // Of a worktree or a submodule: it says where the git directory is.
+        // In a worktree or a submodule, the file `.git` names the git directory.
         if look.kind(&file) == Some(Kind::File) {
             found.pin(&roots, folder);
             found.read_only.push(file);
@@ -54,7 +54,7 @@ pub(crate) fn protected(
         }
         found.keep(path.clone(), look);
     }
-    // What is elsewhere needs no protection.
+    // Paths elsewhere need no protection.
     let is_writable = |path: &Path| roots.iter().any(|root| path.starts_with(root));
     for folder in &search.git.kept {
         found.pin(&roots, folder);

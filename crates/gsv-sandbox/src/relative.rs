@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) path: PathBuf,
-    /// Of the socket, not of its file.
+    /// The inode of the socket, not of its file.
     pub(crate) inode: u64,
     /// Whether a program could connect or send to it. A connection has the name of the socket that it came to.
     pub(crate) is_open: bool,

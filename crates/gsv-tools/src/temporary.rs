@@ -23,7 +23,7 @@ const DELETERS: [&str; 10] = [
 ];
 /// Entries that are looked at for one command. What lies beyond counts as a link.
 const ENTRIES: usize = 10_000;
-/// What a pattern costs of these: it takes as long to compile as some entries to look at.
+/// A pattern counts as this many entries: it takes as long to compile.
 const PATTERN: usize = 20;
 /// Bytes of a pattern. A longer one is not compiled, and counts as a link.
 const PATTERN_BYTES: usize = 256;
@@ -35,7 +35,7 @@ const PATH_BYTES: usize = 4096;
 pub(crate) enum Problem {
     /// This path, as it is written, goes through a link that leads out of the folder.
     Link(String),
-    /// What this path names may be in a workspace, or a workspace in it.
+    /// The file or folder at this path may be in a workspace, or a workspace in it.
     Workspace(String),
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn problem(command: &str, folders: &[Temporary], roots: &[PathBuf]) -
 
 /// Whether a path lies in a root, or a root in what it names. As it is written and as it is on the disk: a sandbox shows a root at its own place.
 fn meets(folder: &Temporary, rest: &str, roots: &[PathBuf]) -> bool {
-    // What a pattern stands for is in the folder before it.
+    // The matches of a pattern are in the folder before it.
     let fixed: PathBuf = rest
         .split('/')
         .filter(|name| !matches!(*name, "" | "."))

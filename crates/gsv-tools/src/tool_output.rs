@@ -10,11 +10,11 @@ use crate::exec::CommandOutput;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum ToolOutput {
-    /// Of Bash.
+    /// The output of Bash.
     Command(CommandOutput),
-    /// Of Read, when the file is an image, and of tools of other programs.
+    /// The output of Read for an image, and of tools of other programs.
     Blocks(BlockOutput),
-    /// Of every other call.
+    /// The output of every other call.
     Json(Value),
 }
 
@@ -29,7 +29,7 @@ impl ToolOutput {
 /// Content blocks, such as those of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BlockOutput {
-    /// Of the file. Absent: the blocks are of no file.
+    /// The path of the file. Absent: the blocks are not from a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     pub content: Vec<Block>,

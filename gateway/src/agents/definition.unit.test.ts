@@ -262,7 +262,7 @@ test("[DG2] sub_agents name agents that exist, and never lead back", () => {
   assert.deepEqual(of("[b, revewer]"), [["sub_agents[1]", 3, "There is no agent with this name. Did you mean `reviewer`?"]]);
   const undefinedOne = "This agent has no definition, so it gets no tasks of other agents. Define it first.";
   assert.deepEqual(of("[b, reviewer]"), [["sub_agents[1]", 3, undefinedOne]]);
-  // Of a name of one or two letters each edit makes another name.
+  // No suggestion for a name of one or two letters: each edit of it makes another name.
   assert.deepEqual(of("[b, cc]"), [["sub_agents[1]", 3, "There is no agent with this name. Define it first."]]);
   const loop = "It leads back to this agent: b hands tasks to it, itself or through others.";
   assert.deepEqual(

@@ -25,12 +25,12 @@ const NEEDS_TOPICS = "Name topics in `events.emit` to give the agent this tool."
 const NEEDS_ESCALATION = "Add `escalation: [{ when: low_confidence, to: human_review }]` to give the agent this tool.";
 const NEEDS_LONG_TERM = "Set `memory_config.long_term_enabled: true` to give the agent this tool.";
 
-/** What a definition is compared with. */
+/** The existing things that a definition may name. */
 export interface Known {
   /** The text of a file in the agent's folder; undefined: there is none. */
   readonly fileOf: (path: WorkspacePath) => string | undefined;
   readonly nativeTools: ReadonlySet<string>;
-  /** Of domain events. */
+  /** The names of the known topics of domain events. */
   readonly topics: ReadonlySet<string>;
   /** Those that take a question: `{question, reason, details}`. */
   readonly questionTopics: ReadonlySet<string>;
@@ -77,7 +77,7 @@ export function readDefinition(text: string, known: Known): ReadDefinition {
   if (readable !== undefined) {
     const told = new Set(problems.map(({ path }) => path));
     const isStandIn = (path: string): boolean => STANDS_IN.test(path) && problems.some((found) => STANDS_IN.test(found.path));
-    // What gives a tool is not known when its section has a mistake.
+    // When a section has a mistake, the tools that it would give are not known.
     const toolsAreKnown = !problems.some(({ path }) => GIVES_TOOLS.test(path));
     const meant: Found[] = [];
     checkMeaning(readable, known, meant);
@@ -94,7 +94,7 @@ const GIVES_TOOLS = /^(?:memory_config|events|escalation|sub_agents)\b/;
 const NAMES_TOOLS = /^(?:tools\.allowed|autonomy\.requires_approval)\b/;
 /** Stands for what a definition must have, so that the rest is checked too. */
 const STAND_IN: JsonObject = { metadata: { id: "a", name: "a" }, core_context: { system_prompt: "-" } };
-/** What is left of a definition with mistakes when the field of each mistake is taken out, or else its whole section. */
+/** The definition without the field of each mistake, or else without its whole section. */
 function fittingPart(value: JsonObject, problems: readonly Found[]): AgentDefinition | undefined {
   const paths = problems.map(({ path }) => stepsOf(path));
   const without = paths.reduce<JsonObject>((rest, path) => withoutField(rest, path), value);
@@ -102,7 +102,7 @@ function fittingPart(value: JsonObject, problems: readonly Found[]): AgentDefini
   const sections = Object.fromEntries(Object.entries(without).filter(([section]) => !broken.has(section)));
   return [without, { ...STAND_IN, ...without }, { ...STAND_IN, ...sections }].find(fits);
 }
-/** Of a list the whole field goes, so that the other entries keep their numbers in what is told. */
+/** Removes a whole field, never one entry of a list: the other entries must keep their numbers in the message. */
 function withoutField(value: JsonObject, [key, ...rest]: Path): JsonObject {
   if (typeof key !== "string" || !Object.hasOwn(value, key)) return value;
   const { [key]: inner, ...others } = value;
@@ -178,7 +178,7 @@ function unknownKeys(given: Cell, value: unknown, path: Path, problems: Found[])
   }
 }
 
-/** What the contract cannot say. */
+/** Mistakes that the contract's types cannot express. */
 function checkMeaning(definition: AgentDefinition, known: Known, problems: Found[]): void {
   const { nativeTools, names } = known;
   const { id, name } = definition.metadata;

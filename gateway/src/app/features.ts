@@ -68,9 +68,9 @@ export interface BasePorts extends KernelPorts, PacksPort {
   /** The object of a job, by its id. */
   readonly job: (id: string) => JobPort;
   readonly jobsIndex: () => IndexSpace;
-  /** Undefined: the deployment has no queue for events. One that it does not have by this name is that of the core. */
+  /** The queue for events with this name; the core's queue when the deployment has none of this name. Undefined: it has no queue at all. */
   readonly eventQueue: (name?: string) => EventQueue | undefined;
-  /** Of all features and packs. */
+  /** The topics of all features and packs. */
   readonly topics: Topics;
   /** The Worker of a channel; undefined: none is bound. */
   readonly channel: (name: string) => ChannelService | undefined;
@@ -94,7 +94,7 @@ export interface BasePorts extends KernelPorts, PacksPort {
   readonly movedState: () => Promise<MovedState>;
   /** The object begins again with what is stored. */
   readonly restart: () => void;
-  /** Of the program. */
+  /** The version of the program. */
   readonly version: string;
 }
 

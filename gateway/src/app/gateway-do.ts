@@ -85,8 +85,8 @@ export class Gateway
   readonly #kernel: Kernel;
   readonly #ports: EarlyPorts;
   /**
-   * What may use an agent, a tool or a topic waits until the packs that are on have theirs. Not in the constructor: a module that is imported
-   * while the object blocks other events never arrives.
+   * A call that may use an agent, a tool or a topic waits until the active packs have added theirs. Not in the constructor: a module that
+   * is imported while the object blocks other events never arrives.
    */
   readonly #ready: () => Promise<void> | undefined;
   /** All ports. A call that needs one beside `EarlyPorts` can get it in no other way, so it cannot forget to wait. */

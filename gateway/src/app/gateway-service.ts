@@ -33,7 +33,7 @@ import type { Env } from "../platform/env.ts";
 import { gatewayStub } from "../platform/stubs.ts";
 import type { ChannelRef } from "../ports/channels.ts";
 
-/** Of the service binding; written by the deployment. */
+/** The properties of the service binding; the deployment writes them. */
 export interface ChannelProps {
   /** The name of the channel's Worker. */
   readonly channel?: string;

@@ -12,9 +12,9 @@ export interface MovableHost {
   readonly make: (levels: Readonly<Record<string, number>>) => void;
   /** Brings the tables to the newest version. */
   readonly migrate: () => void;
-  /** Removes all. What uses the storage begins again. */
+  /** Removes all. The parts that use the storage begin again. */
   readonly erase: () => Promise<void>;
-  /** What uses the storage begins again. */
+  /** The parts that use the storage begin again. */
   readonly restart: () => void;
 }
 const ALL = { values: true } as const;

@@ -6,7 +6,7 @@ import { RpcTarget, WorkerEntrypoint } from "cloudflare:workers";
 import type { Env } from "../platform/env.ts";
 import type { Held, Reader, ReaderName, Readers, ReaderTask } from "../ports/readers.ts";
 
-/** Of the binding: what the gateway itself runs with. */
+/** The properties of the binding: the compatibility settings that the gateway itself runs with. */
 export interface ReaderProps {
   readonly compatibilityDate?: string;
   readonly compatibilityFlags?: readonly string[];

@@ -29,7 +29,7 @@ import { askingLog } from "./asking-log.ts";
 import { Movable, ownTables } from "./movable.ts";
 import { wiring } from "./session-wiring.ts";
 
-/** What an object has until its session is deleted. */
+/** The parts that an object has until its session is deleted. */
 interface Living {
   readonly store: SqlStore;
   readonly driver: SessionDriver;

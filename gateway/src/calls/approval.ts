@@ -28,10 +28,10 @@ export interface ShownChange {
   readonly text: string;
   /** UTF-8 bytes of the whole. */
   readonly bytes: number;
-  /** Of the whole, when `text` is only its beginning. */
+  /** The digest of the whole, when `text` is only its beginning. */
   readonly sha256?: string;
 }
-/** What an answer is bound to. */
+/** The call that an answer is bound to. */
 export interface Binding {
   /** sha256 over `bindingText`. */
   readonly hash: string;

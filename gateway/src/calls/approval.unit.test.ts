@@ -137,7 +137,7 @@ describe("what is shown", () => {
       Buffer.byteLength(long.text.replace(/\n\[\.\.\. \d+ bytes are not shown here \.\.\.\]\n {4}/, "")) + Number(left),
       long.bytes,
     );
-    // What comes after a long command: the other arguments, and a character that is cut where the end begins.
+    // After a long command, the question shows the other arguments, and a character that is cut where the end begins.
     assert.match(shownCall({ command: "x".repeat(9_000), workdir: "/etc" }).text, /workdir: \/etc$/);
     for (let pad = 0; pad < 3; pad++)
       assert.doesNotMatch(

@@ -4,7 +4,7 @@
  */
 
 const CONTEXT_LINES = 3;
-/** Of the table of two differing parts. */
+/** Cells of the table that compares two parts. */
 const MAX_CELLS = 1_000_000;
 const NO_NEWLINE = "\n\\ No newline at end of file";
 

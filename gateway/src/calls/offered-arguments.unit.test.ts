@@ -115,7 +115,7 @@ describe("[AP17] a call that is refused in any case", () => {
     ] as const)
       assert.equal(change("/etc/hosts", known === undefined ? undefined : [...known], tool), undefined);
     assert.equal(change("/etc/hosts", ["/"], "Edit"), undefined);
-    // What is not connected may have another folder when it is back.
+    // A machine that is not connected may have another folder when it is back.
     const away = {
       name: "lap__Write",
       tool: "Write",

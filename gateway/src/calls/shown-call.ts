@@ -30,7 +30,7 @@ export interface ShownCall {
   readonly bytes: number;
   /** The whole, when `text` is only its two ends. */
   readonly whole?: string;
-  /** Of the whole, where it is known already. */
+  /** The digest of the whole, where it is known already. */
   readonly sha256?: string;
 }
 /** What a question shows of a call: the change of a file that it makes, else its arguments. */
@@ -73,7 +73,7 @@ function shownName(name: string): string {
   return isPlain ? name : `"${visible(name).replaceAll(/[^ -~]|"/gu, escaped)}"`;
 }
 const INDENT = "    ";
-/** Of an argument that is cut. Of a call with more arguments than have so much place the first ones are shown. */
+/** The least that is shown of an argument that is cut. When not all arguments get so much, the first ones are shown. */
 const LEAST_BYTES = 256;
 function eachCut(entries: readonly string[]): string {
   const most = LIMITS.approvalTextBytes;
@@ -123,7 +123,7 @@ export const verbatim = (text: string): string => `\`\`\`\n${text.replace(/`{3,}
 /** How to allow more than this call, and exactly what that would be. */
 const longerText = (code: string, scope: GrantScope): string =>
   `To allow more than this call: \`gsv approval allow ${code} --for session\`, or 1h, 8h or 30d, allows ${scopeText(scope, visible)}.`;
-/** Of a long text its last bytes are shown, too: what was padded to hide is often at the end. */
+/** The last bytes of a long text are shown, too: padding often hides something at the end. */
 const LAST_BYTES = 1_024;
 const LAST_SHARE = 1 / 4;
 /** For the line between the two parts, or the line that ends a list. */

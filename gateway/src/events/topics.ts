@@ -7,11 +7,11 @@ import { explainText } from "../../../protocol/runtime/explain.ts";
 
 export interface Topic {
   readonly name: string;
-  /** Of its schema. A changed schema is a new version. */
+  /** The version of its schema. A changed schema is a new version. */
   readonly version: number;
   /** For the model: what the topic is for, and its fields. */
   readonly doc: string;
-  /** Of a pack that has a queue of its own. */
+  /** The queue of a pack that has one of its own. */
   readonly queue?: string;
   /** Waits for the owner's word before its handler gets it. */
   readonly needsApproval: boolean;
@@ -35,7 +35,7 @@ export const questionTopics = (topics: Topics): ReadonlySet<string> =>
   new Set([...topics.values()].flatMap(({ name, problem }) => (problem(ANY) === undefined ? [name] : [])));
 const NAME = /^[a-z][a-z0-9_]{0,63}$/;
 
-/** Of a schema of the contract. */
+/** Checks a payload against a type of the contract. */
 export const contractProblem =
   <T>(type: TypeName, fits: (value: unknown) => value is T) =>
   (payload: unknown): string | undefined =>

@@ -29,7 +29,7 @@ export type Outcome<T> = Result<T> | typeof LATER;
 export type Handler<M extends MethodName> = (caller: Caller, params: ParamsOf<M>) => Outcome<ResultOf<M>> | Promise<Outcome<ResultOf<M>>>;
 export type Handlers = { readonly [M in MethodName]?: Handler<M> };
 
-/** What becomes of a request that is refused otherwise: its frame is larger than `LIMITS.frameBytes`, or its params are not valid. */
+/** How a method treats a request whose frame is larger than `LIMITS.frameBytes`, or whose params are not valid. Others refuse it. */
 export interface FrameRule<M extends MethodName> {
   /** Largest frame that is read whole. */
   readonly maxBytes: number;

@@ -89,7 +89,7 @@ export class AnswerCollector {
   #raw = new Map<number, string[]>();
   #closed = new Set<number>();
   #chars = 0;
-  /** Of arguments: reported, passed on as events, and held back by the guard of the stream. */
+  /** Characters of arguments: reported, passed on as events, and held back by the guard of the stream. */
   #reported = 0;
   #passed = 0;
   #held = 0;

@@ -15,7 +15,7 @@ const OUTPUT_FACTOR = 2;
 export function cappedUsage(usage: Usage, terms: CallTerms, inputTokens: number): Usage | undefined {
   const mostInput = INPUT_FACTOR * Math.ceil(inputTokens) + INPUT_MORE;
   const output = Math.min(usage.output, OUTPUT_FACTOR * terms.output);
-  // What was read from the cache is cheapest, so it loses first.
+  // Tokens from the cache are the cheapest, so they are cut first.
   const input = Math.min(usage.input, mostInput);
   const cacheWrite = Math.min(usage.cacheWrite ?? 0, mostInput - input);
   const cacheRead = Math.min(usage.cacheRead ?? 0, mostInput - input - cacheWrite);

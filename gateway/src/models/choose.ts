@@ -12,8 +12,8 @@ export function parseModel(text: string): ModelRef | undefined {
 }
 
 /**
- * `provider/id`, or an id alone: then the present provider if it has that model, else the only one that has it. A server of one's own
- * may have any model. `current` absent: the present model is not known.
+ * `provider/id`, or an id alone: then the current provider if it has that model, else the only one that has it. A server of one's own
+ * may have any model. `current` absent: the current model is not known.
  */
 export function modelNamed(text: string, current: ModelRef | undefined): Meant {
   const whole = parseModel(text);

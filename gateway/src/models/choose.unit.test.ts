@@ -11,7 +11,7 @@ const claude = { provider: "anthropic", id: "claude-sonnet-5" };
 const demo = { provider: "demo", id: "demo" };
 
 describe("[R6] [F36] a model that is named without its provider", () => {
-  it("is the present provider's where it has it, else that of the only provider that has it", () => {
+  it("is the current provider's where it has it, else that of the only provider that has it", () => {
     assert.equal(model("openai/o3", claude), "openai/o3");
     assert.equal(model("o3", claude), "openai/o3");
     assert.equal(model("o3", demo), "openai/o3");
@@ -24,7 +24,7 @@ describe("[R6] [F36] a model that is named without its provider", () => {
     assert.equal(model("gpt-5.4-mini", claude), "openai/gpt-5.4-mini");
     assert.equal(model("amazon.nova-lite-v1:0", demo), "amazon-bedrock/amazon.nova-lite-v1:0");
   });
-  it("of several providers that have it is the present one's, or asked for", () => {
+  it("of several providers that have it is the current one's, or asked for", () => {
     assert.equal(model("claude-opus-5", { provider: "opencode", id: "x" }), "opencode/claude-opus-5");
     assert.equal(model("kimi-k3", { provider: "moonshotai-cn", id: "x" }), "moonshotai-cn/kimi-k3");
     assert.equal(model("kimi-k3", claude), "moonshotai, moonshotai-cn have a model kimi-k3. Say which: `/model moonshotai/kimi-k3`.");
@@ -47,16 +47,16 @@ describe("[F34] half a model's name", () => {
     assert.deepEqual(patchedModel({}, claude), claude);
     assert.deepEqual(patchedModel({ provider: "openai", id: "o3" }, undefined), { provider: "openai", id: "o3" });
   });
-  it("a provider that does not have the present model gets its usual one", () => {
+  it("a provider that does not have the current model gets its usual one", () => {
     assert.deepEqual(patchedModel({ provider: "openai" }, claude), { provider: "openai", id: providerInfo("openai")?.defaultModel });
     assert.deepEqual(patchedModel({ provider: "anthropic" }, demo), { provider: "anthropic", id: providerInfo("anthropic")?.defaultModel });
     assert.deepEqual(patchedModel({ provider: "demo" }, claude), demo);
     assert.deepEqual(patchedModel({ provider: "ollama" }, { provider: "lmstudio", id: "qwen3" }), { provider: "ollama", id: "qwen3" });
   });
-  it("a provider that has the present model too keeps it", () => {
+  it("a provider that has the current model too keeps it", () => {
     assert.deepEqual(patchedModel({ provider: "openai" }, { provider: "my-proxy", id: "gpt-5" }), { provider: "openai", id: "gpt-5" });
   });
-  it("needs the present model", () => {
+  it("needs the current model", () => {
     assert.equal(patchedModel({ provider: "openai" }, undefined), undefined);
     assert.equal(patchedModel({ id: "o3" }, undefined), undefined);
   });

@@ -41,7 +41,7 @@ export class TranscriptWriter {
   #source: readonly Message[] = [];
   #written = nothing();
 
-  /** Of the transcript that was written last. */
+  /** The signed calls of the last written transcript. */
   get signed(): readonly SignedCall[] {
     return this.#written.signed;
   }

@@ -7,7 +7,7 @@ import { test } from "node:test";
 /** It cuts a stream of masked text, and keeps back what may be the beginning of a secret. */
 const STREAM = "features/nodes/live-output.ts";
 const ROOT = join(import.meta.dirname, "..", "..");
-/** What goes through one of these has not been cut before. */
+/** Calls that mask a text after a cut, which these functions must never get. */
 const MASKED_AFTER_CUT = /\b(?:scrub|hide|hideTokens|hideSecrets|hideValues|clean|excerpt)\((?:[^()]|\([^()]*\))*\.slice\(/;
 /** Notifications and ends of jobs are masked by those who take them. */
 const CUT_BEFORE_TAKEN = /\btell\(\{[^}]*\btext: [^,}]*\.slice\(|#ends\.end\([^;]*\.slice\(/;

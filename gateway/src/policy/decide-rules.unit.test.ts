@@ -40,7 +40,7 @@ describe("[PO1] rules", () => {
       assert.equal(verdict(inside("python3 -c 1"), { rules }, { mode: "auto" }), "deny");
       assert.equal(verdict(inside("sudo id"), { rules }, { mode: "auto" }), "deny");
       assert.equal(verdict(inside("sh -c id"), { rules }, { mode: "auto" }), "ask");
-      // What the mode denies is not opened by a question.
+      // A rule that asks does not open what the mode denies.
       assert.equal(verdict(inside("sh -c id"), { rules }, { mode: "plan" }), "deny");
     }
     assert.equal(verdict(inside("sh -c 'sudo id'"), { rules: [ask, sudo] }, { mode: "auto" }), "deny");

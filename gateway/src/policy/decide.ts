@@ -40,7 +40,7 @@ export interface Policy {
   readonly defaultDecision: ApprovalConfig["defaultDecision"];
   readonly deletions: DeletionReader;
 }
-/** What is loaded on first use (load.ts). */
+/** The parts that are loaded on first use (load.ts). */
 export interface PolicyParts {
   readonly regex: RegexEngine;
   readonly deletions: DeletionReader;
@@ -69,7 +69,7 @@ export interface PolicyContext {
 export interface Granted extends Omit<GrantContext, "isOwners" | "taint" | "deletions"> {
   readonly grants: readonly Grant[];
 }
-/** What a model's calls get without any setting. */
+/** The mode of a model's calls without any setting. */
 export const DEFAULT_MODE: PolicyMode = "auto";
 
 /** The rule of a denial whose cause is an error of the policy. */
@@ -206,7 +206,7 @@ function decideUnit(
       if (unit !== undefined && !namesCommand(rule)) continue;
       // For another person's session a rule only takes away; and an earlier one may have asked or denied.
       if (!context.isOwners || asked !== undefined) break;
-      // Of programs a rule spares the question only for a shell command, which it names as a whole.
+      // For programs, a rule spares the question only of a shell command that the rule names as a whole.
       const isSpared = unit !== undefined || !isNotSpared(call, classFor(call, context.taint));
       return (isSpared ? undefined : byMatrix()) ?? { verdict: "allow", rule: rule.name };
     }
@@ -235,8 +235,8 @@ function decideUnit(
   return byGrant(labelled ?? decided, unit, grants, (grant) => holdsWithForeignText(grant, call));
 }
 /**
- * Of the grants for this conversation, hosts and programs that only read hold also when it has read text of others: what the first such command
- * prints is such a text, so the answer would allow one command only (rule GR3).
+ * Grants of hosts and of programs that only read hold for this conversation also when it has read text of others: the output of the first
+ * such command is such a text, so the answer would allow one command only (rule GR3).
  */
 const holdsWithForeignText = ({ scope, sessionId }: Grant, call: PolicyCall): boolean =>
   sessionId !== undefined && (scope.what.kind === "hosts" || onlyReads(scope, call));

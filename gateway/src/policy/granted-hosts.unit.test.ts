@@ -100,7 +100,7 @@ describe("[SB17] hosts that an answer allows", () => {
     const heard = decide(call, { ...context, taint: world, granted: { ...granted, grants } });
     assert.ok(heard.verdict === "ask" && heard.offer === undefined);
     assert.match(heard.why, /on lap in the sandbox, with hosts\. It may reach a\.org\. Others/);
-    // What the first command printed has this label: an answer for the conversation would else hold once.
+    // The first command's output has this label. Without the rule, an answer for the conversation would hold once only.
     const here = [{ ...grants[0], sessionId: "s1" }] as Grant[];
     assert.deepEqual(decide(call, { ...context, taint: world, granted: { ...granted, grants: here } }), {
       verdict: "allow",

@@ -20,11 +20,11 @@ export interface GrantContext {
   /** False: the session is another person's. */
   readonly isOwners: boolean;
   readonly agentId: string;
-  /** Of the machine, as it reported it; `off` when it reported none. */
+  /** The machine's sandbox profile, as it reported it; `off` when it reported none. */
   readonly sandbox: SandboxProfile;
   /** The folder in which the machine's commands begin, as it reported it. */
   readonly workspace?: string | undefined;
-  /** What the conversation has read. Absent: nothing of others. */
+  /** The label of what the conversation has read. Absent: nothing of others. */
   readonly taint?: Taint | undefined;
   readonly deletions: DeletionReader;
 }
@@ -119,7 +119,7 @@ function commandsOf({ args }: PolicyCall, { sandbox: reported, deletions }: Gran
     if (!commands.some((other) => sameCommand(found, other))) commands.push(found);
   }
   if (commands.length > MAX_COMMANDS) return undefined;
-  // What deletes is told from the whole line: none of its commands may delete by itself, and all together do.
+  // The whole line decides whether it deletes: each command alone may delete nothing, and all together do.
   if (deletions.deletionOf(command) === "few") return { kind: "commands", sandbox, folder, commands };
   return namesAll(read.commands, command, deletions) ? { kind: "line", sandbox, folder, line: command } : undefined;
 }

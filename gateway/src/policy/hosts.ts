@@ -9,7 +9,7 @@ export const SANDBOXED_TOOLS: ReadonlySet<string> = new Set(["Bash", "Process"])
 export const WITH_HOSTS = "workspace+net";
 const READ_ONLY = "read-only";
 const MAX_HOSTS = 20;
-/** Of all names together. */
+/** Characters of all names together. */
 const MAX_HOST_CHARS = 1000;
 const HOST = /^(\[[0-9a-f:.]{2,45}\]|[^:[\]]{1,256})(?::([0-9]{1,8}))?$/;
 const ADDRESS = /^\[|^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;

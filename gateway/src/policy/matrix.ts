@@ -40,7 +40,7 @@ function whyOf(call: PolicyCall, policyClass: Acting, deletions: DeletionReader)
     case "write_files":
       return fileText(call);
     case "exec":
-      // What stays inside asks because it may reach hosts.
+      // A program that stays in the sandbox asks because it may reach hosts.
       return executionWhy(call, uncontainedWhy(call) ?? `It ${programText(call)} in the sandbox, with hosts.`, deletions);
     case "control":
       return controlText(call);

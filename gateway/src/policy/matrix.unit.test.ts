@@ -100,7 +100,7 @@ describe("[TA5] [S9] the label asks before the mode does", () => {
       why.verdict === "ask" ? why.why : "",
       /^It runs a program on lap in the sandbox, with hosts\. It may reach the hosts that lap lists in node\.toml\. Others may/,
     );
-    // Of a program that was started with hosts in the sandbox, too.
+    // Input for a program that was started with hosts in the sandbox asks, too.
     const input = decided({ ...net({ action: "write", data: "x", ...hosts }, "Process"), sandbox: SANDBOX }, "world", "auto");
     assert.match(
       input.verdict === "ask" ? input.why : "",

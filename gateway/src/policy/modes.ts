@@ -13,7 +13,7 @@ export type ModeVerdict = { readonly verdict: "allow" | "deny" } | { readonly ve
 /** Jobs that an agent makes or changes without a question: in one run, and in 24 hours (rule SC11). */
 const JOBS_PER_RUN = 3;
 const JOBS_PER_DAY = 20;
-/** What was made or changed before this call. */
+/** Jobs that were made or changed before this call. */
 export interface JobsMade {
   readonly run: number;
   readonly day: number;
@@ -28,7 +28,7 @@ export function egressText({ target, tool, args }: PolicyCall): string {
   return `It copies ${place("source")} to ${place("destination")}.`;
 }
 const PLACE_CHARS = 200;
-/** Of a long one its machine and its end, which say more than what is between. */
+/** Cuts the middle out of a long place: its machine and its end say more. */
 function placeText(place: unknown): string {
   if (typeof place !== "string") return JSON.stringify(place)?.slice(0, PLACE_CHARS) ?? "nothing";
   const chars = Array.from(place);

@@ -89,11 +89,11 @@ const SYSTEM_FOLDERS: ReadonlySet<string> = new Set(["/bin", "/sbin", "/usr/bin"
 const isOutsideSystem = (program: string): boolean =>
   program.includes("/") && !SYSTEM_FOLDERS.has(program.slice(0, program.lastIndexOf("/")));
 
-/** Of those that read: they open no file that an argument names. */
+/** Reading programs that open no file named by an argument. */
 const OPENS_NOTHING = words("echo basename dirname sleep seq true false pwd which whoami id uname");
-/** Of those that read: other arguments show variables of the environment, which may be secrets. */
+/** Reading programs that with other arguments show variables of the environment, which may be secrets. */
 const SHOWS_VARIABLES = words("printenv ps");
-/** Of those that read: what they make may be what another program starts. */
+/** Programs that count as reading but make a file or folder, which another program may run. */
 const MAKES = words("mkdir touch");
 /** No path that leads out of the folder in which the command begins: other files of the user were not shown. */
 const staysInFolder = (word: string): boolean =>

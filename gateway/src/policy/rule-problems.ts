@@ -12,7 +12,7 @@ import { COMMAND, SHELL_TOOL, vectorOf } from "./rules.ts";
 
 export interface KnownTools {
   readonly native: readonly ToolEntry[];
-  /** Of the machines that are connected. */
+  /** The tools of the connected machines. */
   readonly machines: readonly ToolEntry[];
   /** Full names of the tools of all machines, the absent ones included. */
   readonly machineNames: readonly string[];
@@ -183,7 +183,7 @@ function cautions({ tool, decision, when = [] }: ApprovalRule, { native, machine
   ];
 }
 
-/** What is allowed outside the sandbox, and another command may turn into something else (rule GR3). */
+/** Warns about a command that is allowed outside the sandbox when a command in the sandbox can change what it does (rule GR3). */
 function changingCommand(condition: ApprovalCondition): readonly string[] {
   const words = isWholeCommand(condition) ? vectorOf(condition.op, condition.value) : undefined;
   if (words === undefined || unconfinedGrant(words) !== undefined) return [];

@@ -35,7 +35,7 @@ export interface CompiledCondition {
   readonly path: readonly string[];
   readonly op: ApprovalCondition["op"];
   readonly value: unknown;
-  /** Of a condition on `command`: the words to compare. */
+  /** For a condition on `command`: the words to compare. */
   readonly vector: readonly string[] | undefined;
   /** The same in one spelling: for a rule that denies or asks, `/bin/RM` is `rm`, as it is on some disks, and `./a//b` is `a/b`. */
   readonly bare: readonly string[] | undefined;
@@ -220,7 +220,7 @@ function bareOf([program, ...rest]: readonly string[]): readonly string[] {
 }
 /** `./a//b` is `a/b`. */
 const plainPath = (word: string): string => (word.includes("/") && !word.startsWith("-") && normalPath(word)) || word;
-/** Of some programs: other names of a subcommand, each with the usual one. */
+/** Other names of subcommands of some programs, each with the usual name. */
 const ALIASES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   npm: {
     ...aliases("run", "run-script rum urn"),

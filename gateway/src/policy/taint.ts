@@ -64,7 +64,7 @@ export interface MessageFacts {
   /** The quoted text is of someone else than the sender and the agent. */
   readonly quotesOther: boolean;
 }
-/** Of a message on a channel, beside its sender's role. Undefined: nothing in it is of others. */
+/** The label of a message on a channel, whatever the sender's role gives. Undefined: others wrote nothing in it. */
 export function channelTaint({ channel, senderId, isKnown, forwarded, quotesOther }: MessageFacts): Taint | undefined {
   if (!isKnown)
     return taint("world", `a message of the stranger ${senderId === undefined ? "without an id" : named(senderId)} on ${channel}`);
@@ -189,7 +189,7 @@ export function gaveNothing({ outcome, reason, result }: Omit<ToolResultParams, 
   if (outcome === "error") return result === undefined && reason !== undefined && FILE_ERRORS.has(reason);
   return (outcome === undefined || outcome === "ok") && foundNothing(result);
 }
-/** Of Glob and Grep. The pattern and the folder are the call's; any other text may be of others. */
+/** Fields of a result of Glob and Grep that repeat the call's arguments; others may have written any other text. */
 const ASKED_FIELDS: ReadonlySet<string> = new Set(["pattern", "basePath"]);
 function foundNothing(result: unknown): boolean {
   if (!isJsonObject(result)) return false;
@@ -203,7 +203,7 @@ function nativeLabel(name: string, args: unknown): TaintLabel {
   if (name === READ_FILE) return fileLabel(argument(args, "path"));
   return "world";
 }
-/** Of a file of the agent's workspace: what others said is kept in these folders, and nowhere else. */
+/** The label of a file of the agent's workspace, by its folder: only these folders keep what others said. */
 export function fileLabel(path: unknown): TaintLabel {
   if (typeof path !== "string" || path.startsWith("media:")) return "world";
   const folded = foldedPath(path);
@@ -211,13 +211,13 @@ export function fileLabel(path: unknown): TaintLabel {
   if (FOREIGN_FOLDERS.some(isIn)) return "world";
   return isIn(SKILLS) ? "files" : "self";
 }
-/** Of a file that was read: what its folder tells, or the label that it was written with (rule TA14). Undefined: nothing of others. */
+/** The label of a file that was read: by its folder, or as it was written with (rule TA14). Undefined: others wrote nothing in it. */
 export function fileTaint(path: string, stored: Taint | undefined): Taint | undefined {
   if (!isUnsure(stored)) return undefined;
   const { label } = higher(stored, taint(fileLabel(path), path));
   return taint(label, `the file ${namedPath(path)}, written after ${stored.source}`);
 }
-/** Of names that were listed, with the labels of the files that have them. A name can be a sentence. Undefined: nothing of others. */
+/** The label of listed names, from the labels of their files: a name can be a sentence. Undefined: others wrote none of them. */
 export function namesTaint(labels: readonly (Taint | undefined)[]): Taint | undefined {
   const highest = labels.reduce((known, next) => (known === undefined ? next : higher(known, next)), undefined);
   return isUnsure(highest) ? taint(highest.label, `the name of a file, written after ${highest.source}`) : undefined;

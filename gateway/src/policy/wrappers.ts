@@ -158,7 +158,7 @@ interface Names {
   readonly known: string | undefined;
   /** Runs another program whatever its arguments are. */
   readonly always: boolean;
-  /** Of an argument with which it runs another one. */
+  /** Matches an argument with which the program runs another one. */
   readonly inline: RegExp | undefined;
 }
 const namesOf = remembered((program): Names => {
@@ -170,7 +170,7 @@ const namesOf = remembered((program): Names => {
   const isOfSystem = program.startsWith("/proc/") || program.startsWith("/dev/") || /^ld-(?:linux|musl)/.test(base);
   return { base, name, known, always: isOfSystem || ALWAYS.has(base) || ALWAYS.has(name) || RUNNERS.has(name), inline };
 });
-/** Of the programs above: often have texts as arguments that are no commands, as a message or a script has. */
+/** Those of the programs above whose arguments are often texts and no commands, such as a message or a script. */
 export const TAKES_TEXTS: ReadonlySet<string> = words(
   "git hg svn sed awk find python pypy perl ruby node bun deno php lua make npm yarn pnpm cargo go rg curl ffmpeg gcc clang",
 );

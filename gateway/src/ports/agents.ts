@@ -3,9 +3,9 @@ import type { AgentDefinition } from "../../../protocol/gen/types.ts";
 
 export interface DefinedAgent {
   readonly definition: AgentDefinition;
-  /** Of the section that the definition gives the prompt's first layer. */
+  /** The digest of the section that the definition gives the prompt's first layer. */
   readonly coreSha256: string;
-  /** Of the second layer's. Absent: the definition gives none. */
+  /** The digest of the second layer's section. Absent: the definition gives none. */
   readonly characteristicsSha256?: string;
   /** A pack brings the agent: its definition alone says what it is, so it has no first meeting. */
   readonly isOfPack?: true;

@@ -47,11 +47,11 @@ export interface ApprovalReport {
   readonly sessionKey: string;
   readonly agentId: string;
   readonly revision: number;
-  /** Of the run whose calls wait; absent when none waits. */
+  /** The origin of the run whose calls wait; absent when none waits. */
   readonly origin?: Origin;
   readonly waiting: readonly WaitingQuestion[];
   readonly ended: readonly EndedQuestionReport[];
-  /** The present conversation and its own mode. Absent: the report is of a program that did not tell. */
+  /** The current conversation and its own mode. Absent: the report is of a program that did not tell. */
   readonly conversation?: { readonly sessionId: string; readonly mode?: PolicyMode; readonly modeUntil?: number };
 }
 

@@ -15,7 +15,7 @@ export interface ArchiveInput {
 }
 export interface ArchiveReceipt {
   readonly key: string;
-  /** Of the stored bytes, in hex. */
+  /** The digest of the stored bytes, in hex. */
   readonly sha256: string;
   readonly count: number;
 }

@@ -82,7 +82,7 @@ export type ReplyCall =
 
 /** Why a run failed for someone who is not told it (rule NT10). */
 export interface FailureCause {
-  /** Of the end of the run. */
+  /** The id of the run's end. */
   readonly id: string;
   readonly sessionKey: string;
   readonly agentId: string;
@@ -122,7 +122,7 @@ export interface ChannelPort {
   channelRefused(channel: string | undefined, claimed: string): Promise<void>;
   channelStatus(account: ChannelRef, state: ChannelAccount): Promise<void>;
   channelDelivered(account: ChannelRef, report: DeliveryReport): Promise<void>;
-  /** What agents wrote may leave now: not everything is stopped. */
+  /** False while everything is stopped: messages of agents must not leave. */
   channelMayDeliver(): Promise<boolean>;
 }
 /** A channel's Worker as the receiver of its platform's webhooks. */

@@ -9,7 +9,7 @@ import type { Taint } from "./taint.ts";
 export interface DelegationAsk {
   readonly from: SessionIdentity;
   readonly runId: string;
-  /** Of the run that hands the task on. */
+  /** The origin of the run that hands the task on. */
   readonly origin: Origin;
   /** The same call again finds the same task. */
   readonly callId: string;

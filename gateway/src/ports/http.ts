@@ -42,7 +42,7 @@ export interface HookPort {
 /** A task that the Worker has checked against the contract. */
 export interface TaskRequest {
   readonly task: RunRequest;
-  /** Of the `Idempotency-Key` header. Absent: the task is a new one each time. */
+  /** The `Idempotency-Key` header. Absent: each request is a new task. */
   readonly key?: string;
 }
 export interface TaskPort {

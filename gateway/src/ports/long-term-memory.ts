@@ -18,7 +18,7 @@ export interface NewMemory {
   readonly author: MemoryAuthor;
   /** What the conversation had read. */
   readonly taint: Taint;
-  /** Of the conversation; empty: a client wrote the memory itself. */
+  /** The key of the conversation; empty: a client wrote the memory itself. */
   readonly sessionKey: string;
   /** With the conversation it names the memory: a repeated call makes one row. */
   readonly callId: string;
@@ -28,7 +28,7 @@ export interface NewMemory {
 }
 export interface StoredMemory extends NewMemory {
   readonly supersededBy?: string;
-  /** Of the embedding service that was asked last. Absent: none was. */
+  /** The state at the embedding service that was asked last. Absent: none was. */
   readonly embedding?: { readonly state: "pending" | "done" | "refused"; readonly of?: EmbeddingModel };
 }
 export interface MemoryStored {
@@ -45,7 +45,7 @@ export interface MemoryChanged {
   readonly id: string;
   /** Absent: it was removed. */
   readonly memory?: StoredMemory;
-  /** Of an embedding service. `isIndexed`: the vector index finds it. */
+  /** The vector of an embedding service. `isIndexed`: the vector index finds it. */
   readonly vector?: { readonly of: EmbeddingModel; readonly vector: Vector; readonly isIndexed: boolean };
 }
 export interface MemoryPage {

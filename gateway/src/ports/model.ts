@@ -64,7 +64,7 @@ export interface CallTerms {
   readonly rates?: { readonly output: number };
   /** The highest prices that a call of the model can have; with `rates`. Absent: those of this call. */
   readonly dearest?: { readonly input: number; readonly output: number };
-  /** Of the whole input: dollars with a known price, else 0. */
+  /** Dollars for the whole input with a known price, else 0. */
   readonly inputUsd: number;
   /** The most tokens of an answer, thoughts included. */
   readonly output: number;

@@ -18,7 +18,7 @@ export type ObjectRecord =
 
 /** Where the next page of an object begins. */
 export interface ObjectCursor {
-  /** Of the tables in order; as many as there are: the entries of the key-value store. */
+  /** The number of the table; the number after the last table means the key-value store. */
   readonly table: number;
   /** The key of the last row, or of the last entry. Absent: none yet. */
   readonly after?: readonly MovedValue[];

@@ -61,7 +61,7 @@ export interface FilePreview {
   readonly before: string | undefined;
   /** Undefined: it is deleted. */
   readonly after: string | undefined;
-  /** Of the file as it is; `absent`: there is none. */
+  /** The etag of the current file; `absent`: there is none. */
   readonly etag: string;
 }
 

@@ -26,7 +26,7 @@ export interface CommandLook {
   readonly agentId: string;
   readonly nodeId: string;
   readonly command: string;
-  /** Of a conversation that wrote the command. */
+  /** The label of a conversation that wrote the command. */
   readonly taint?: Taint;
 }
 export type CommandSeen =

@@ -6,7 +6,7 @@ export interface Tell {
   readonly kind: NotificationKind;
   /** The same key again is no second notification. */
   readonly key: string;
-  /** Of one cause, one notification an hour is told. */
+  /** The owner gets one notification an hour of one cause. */
   readonly cause: string;
   /** For a person. Stored secrets in it are masked. */
   readonly text: string;
@@ -31,7 +31,7 @@ export interface NotifyPort {
   readonly notify: {
     /** Durable when it returns, in the transaction of the caller if there is one. Returns the id; undefined: the key was known. */
     tell(tell: Tell): number | undefined;
-    /** What this key tells of is over. What was not told yet is not told. */
+    /** The cause with this key has ended. A notification that was not told yet is not told. */
     over(key: string): void;
     /** A delivery of a notification did not reach its platform. False: the delivery is of something else. */
     bounced(deliveryId: string, error: string): boolean;

@@ -34,7 +34,7 @@ export interface Delegation {
 export interface DelegatedBudget {
   readonly ms: number;
   readonly costUsd: number;
-  /** Of models without a known price. Absent: no limit. */
+  /** Tokens of models without a known price. Absent: no limit. */
   readonly tokens?: number;
 }
 

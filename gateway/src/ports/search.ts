@@ -80,7 +80,7 @@ export interface SearchPlace {
   readonly sessionKey: string | undefined;
   readonly sessionId: string | undefined;
   readonly role: string | undefined;
-  /** Of a file: its label, as text of its metadata. */
+  /** The label of a file, as text of its metadata. */
   readonly taint?: string;
   readonly at: number;
   readonly position: number;

@@ -70,7 +70,7 @@ export interface SessionSend {
   readonly reply?: ReplyRoute;
   /** GSV is stopped: the message waits in the session. */
   readonly held?: true;
-  /** What the model thinks in the run of this message is streamed. */
+  /** Stream the model's thoughts in the run of this message. */
   readonly thinking?: true;
   /** The RunContext's version when the message was sent, so that its run need not ask for an unchanged one. */
   readonly contextVersion?: string;
@@ -130,13 +130,13 @@ export interface SessionPort {
   compact(keepMessages: number | undefined): Promise<Result<SessionCompactResult>>;
   history(): Promise<Result<SessionHistoryResult>>;
   preview(look: SessionLook): Promise<Result<SessionPreviewResult>>;
-  /** What one call of the present conversation gave. */
+  /** What one call of the current conversation gave. */
   result(callId: string): Promise<Result<SessionResultResult>>;
   /** From `offset` on, as many as fit an answer. */
   messages(look: SessionLook & { readonly offset?: number }): Promise<Result<SessionMessagesResult>>;
   /** The prompt of the next model call. `identity` is for a session without messages; calls no model, stores nothing. */
   prompt(identity: SessionIdentity): Promise<Result<SessionPromptResult>>;
-  /** Log events after `afterSeq` (absent: none, just the present state). `thinking`: what the model thinks in the current run is streamed. */
+  /** Log events after `afterSeq` (absent: none, just the current state). `thinking`: what the model thinks in the current run is streamed. */
   events(afterSeq: number | undefined, thinking?: boolean): Promise<Result<SessionSubscribeResult>>;
   /** Messages of the conversation with a number above `afterSeq`, at most `limit` and as many as fit. */
   searchRows(afterSeq: number, limit: number): Promise<Result<SearchRows>>;

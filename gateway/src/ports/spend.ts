@@ -42,7 +42,7 @@ export interface SpendingSession {
 }
 /** More than a limit of a day or a month allows, by the owner's answer. It ends with its period. */
 export interface Raise extends RaiseOffer {
-  /** Of the question that was answered: a raise that is reported again counts once. */
+  /** The id of the answered question: a raise that is reported again counts once. */
   readonly id: string;
 }
 /** What the owner could allow when a limit of a day or a month leaves too little for the next call. */
@@ -57,7 +57,7 @@ export interface RaiseOffer {
 export type MoreOffer = ({ readonly of: RunLimit; readonly amount: number } | { readonly of: "period"; readonly raise: RaiseOffer }) & {
   /** A sentence: which limit is used up. */
   readonly why: string;
-  /** Of the limit. */
+  /** The setting of the limit. */
   readonly setting: string;
 };
 /** The settings of a run's own limits. */

@@ -7,7 +7,7 @@ import type { Taint } from "./taint.ts";
 /** A task that may be run. */
 export interface CheckedTask {
   readonly agentId: string;
-  /** Of the request. */
+  /** The digest of the request. */
   readonly bodySha256: string;
 }
 /** A task that has an id. Its conversation, run and message are named after it, so that each call about it can be made again. */

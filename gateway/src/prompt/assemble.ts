@@ -59,7 +59,7 @@ function cutBytes(text: string, maxBytes: number): string {
 const sizeOf = (text: string): number => encoder.encode(text).length;
 
 /** Allocates the files' shared size limit in the order of the sections. */
-class Room {
+class Allowance {
   #left = LIMITS.injectedTotalBytes;
   take(path: string, file: PromptFile, maxBytes: number = LIMITS.injectedFileBytes): string {
     const body = file.text.trim();
@@ -162,20 +162,20 @@ const DEFINITION = "agent.yaml";
 function sections(files: PromptFiles, input: PromptInput): Section[] {
   const day = localDay(input.now, input.config.userTimezone);
   const own = input.identity.isOwnersSession;
-  const room = new Room();
+  const left = new Allowance();
   const out: Section[] = [base(input), ...definedSections(input)];
   const add = (id: SectionId, path: string, file: PromptFile | undefined): void => {
-    if (file && file.text.trim() !== "") out.push(section(id, path, nested(room.take(path, file))));
+    if (file && file.text.trim() !== "") out.push(section(id, path, nested(left.take(path, file))));
   };
   const remembered = (id: SectionId, path: string, file: PromptFile | undefined): void => {
-    if (file && file.text.trim() !== "") out.push(section(id, path, fence(path, room.take(path, file))));
+    if (file && file.text.trim() !== "") out.push(section(id, path, fence(path, left.take(path, file))));
   };
   // A day takes no more than one file may: a full file shares its part with the last one that continues it.
   const daily = (id: SectionId, path: string, file: DailyPromptFile | undefined): void => {
     if (file?.next === undefined || file.next.text.trim() === "") return remembered(id, path, file);
     const half = LIMITS.injectedFileBytes / 2;
     const { next } = file;
-    const parts = [room.take(path, file, half), `[The day continues in ${next.path}:]`, room.take(next.path, next, half)];
+    const parts = [left.take(path, file, half), `[The day continues in ${next.path}:]`, left.take(next.path, next, half)];
     out.push(section(id, path, fence(path, parts.join("\n\n"))));
   };
   if (own && files.bootstrap && files.bootstrap.text.trim() !== "") {

@@ -5,9 +5,9 @@
 
 /** What a look at one condition gave. */
 export type Answer =
-  /** Of a page: equal prints mean that it is the same. */
+  /** The fingerprint of a page: equal ones mean an unchanged page. */
   | { readonly kind: "print"; readonly print: string }
-  /** Of a command: whether it ended with 0. */
+  /** Whether a command ended with 0. */
   | { readonly kind: "ended"; readonly isTrue: boolean }
   /** `why`: a sentence without any text of a page or a command: the model reads it. */
   | { readonly kind: "failed"; readonly why: string }

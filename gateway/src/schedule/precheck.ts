@@ -1,5 +1,5 @@
 /**
- * Whether HEARTBEAT.md has something to do now (rules HB3, HB4, HB9, HB10). PURE: the file, the marks of earlier beats, the present state
+ * Whether HEARTBEAT.md has something to do now (rules HB3, HB4, HB9, HB10). PURE: the file, the marks of earlier beats, the current state
  * of the files that it names and what pages and commands have answered come in. No model is asked.
  */
 import { isMeaningful } from "../prompt/heartbeat.ts";
@@ -43,7 +43,7 @@ const MAX_CONDITIONS = 20;
 /** Each of them is a request or a command at every beat. */
 const MAX_ASKED = 5;
 const MAX_CONDITION_CHARS = 1_000;
-/** Of a wrong line, and of wrong lines. */
+/** Characters of a wrong line in a message, and the wrong lines of one message. */
 const SHOWN_CHARS = 100;
 const MAX_TOLD = 8;
 const CHANNEL = /^[a-z][a-z0-9_-]{0,63}$/;
@@ -174,7 +174,7 @@ export function standing(condition: Condition, marks: Marks, { now, tz, states, 
   switch (condition.kind) {
     case "file_changed": {
       const state = states.get(condition.path) ?? "absent";
-      // What the file was before it was first looked at is no change.
+      // Changes before the first look do not count.
       if (mark === undefined) return { isTrue: false, why: BEGINNING, mark: state };
       const why = mark !== state ? "The file has changed since the last check." : "The file has not changed since the last check.";
       return { isTrue: mark !== state, why: state === "absent" ? `${why} There is no such file.` : why, mark: state };

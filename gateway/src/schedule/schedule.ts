@@ -63,7 +63,7 @@ export interface Due {
 }
 
 /**
- * Of a repeating job, the latest time runs when it is at most `graceMs` late; the others are missed. A job with one time always runs:
+ * A repeating job runs at its latest time when that is at most `graceMs` late; earlier times are missed. A job with one time always runs:
  * a reminder is never dropped.
  */
 export function due(schedule: Schedule | Beat, from: number, now: number, line: CronLine | undefined, graceMs = GRACE_MS): Due {

@@ -11,7 +11,7 @@ export interface ComingJob {
   readonly line: CronLine | undefined;
   /** The first time that was not handled yet. */
   readonly nextAt: number;
-  /** Of a heartbeat: its interval. */
+  /** The interval of a heartbeat. */
   readonly everyMs?: number;
 }
 /** One time of a job, or with `lastAt` all its times on one day. */
@@ -65,7 +65,7 @@ export function upcoming<J extends ComingJob>(jobs: readonly J[], { now, tz, day
   for (let ahead = 0; ahead < days; ahead++) {
     if (toWorkOut <= 0) return { days: shown, leftOut, daysLeftOut: days - ahead };
     const end = momentOnDay(now, ahead + 1, 0, tz);
-    // What is not used on one day is there for the others.
+    // Days share the work: a day that needs less leaves more for the others.
     const most = Math.max(FEW + 1, Math.min(COUNTED_A_DAY, Math.floor(toWorkOut / (lines * (days - ahead)))));
     const entries: Coming<J>[] = [];
     for (const each of coming) {

@@ -148,7 +148,7 @@ export class MessageAcceptor {
       ...(Object.keys(directives).length > 0 ? { directives } : {}),
     });
   }
-  /** Before the first message after a pause, fetches the reset policy: the present one decides, not the one from before the pause. */
+  /** Before the first message after a pause, fetches the reset policy: the current one decides, not the one from before the pause. */
   async #refreshPolicy(): Promise<void> {
     const state = this.#driver.state;
     if (state?.run.phase !== "idle" || state.messageCount === 0) return;

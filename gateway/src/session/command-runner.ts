@@ -10,7 +10,7 @@ import type { Applied } from "./apply.ts";
 import { type Command, GUEST_HELP_TEXT, HELP_TEXT, statusText } from "./commands.ts";
 import type { SessionDriver } from "./driver.ts";
 import type { Answer, EventBody } from "./machine/event.ts";
-import { changedMode, modeText, presentMode } from "./mode.ts";
+import { changedMode, modeText, currentMode } from "./mode.ts";
 import { activeRun, shownState } from "./machine/state.ts";
 import { openCodes } from "./machine/phase/questions.ts";
 import { counted } from "./machine/text.ts";
@@ -52,7 +52,7 @@ export class CommandRunner {
         return this.#everything(input, "resume");
       case "model": {
         const { named, clear } = command;
-        const meant = named === undefined ? undefined : modelNamed(named, await this.#driver.models.present());
+        const meant = named === undefined ? undefined : modelNamed(named, await this.#driver.models.current());
         if (meant?.ok === false) return succeed({ status: "command", command: command.name, error: meant.message });
         const model = meant?.model ?? command.model;
         if (model === undefined && clear === undefined) return answered(`The model is ${this.#modelName() ?? "the configured one"}.`);
@@ -153,7 +153,7 @@ export class CommandRunner {
   }
   #modeText(): string {
     const state = this.#driver.state;
-    return presentMode(state?.settings ?? {}, this.#driver.contexts.known?.config, this.#driver.wall(), state && activeRun(state.run));
+    return currentMode(state?.settings ?? {}, this.#driver.contexts.known?.config, this.#driver.wall(), state && activeRun(state.run));
   }
   /** `identity` counts before the first message. */
   statusText({ identity }: Pick<SessionSend, "identity">): string {

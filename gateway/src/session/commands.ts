@@ -73,7 +73,7 @@ export const GUEST_HELP_TEXT = [
   "Everything else that you write goes to the assistant. Other commands are its owner's.",
 ].join("\n");
 
-/** `current` is the present model, as far as it is known: an id without a provider may be its provider's. */
+/** `current` is the current model, as far as it is known: an id without a provider may be its provider's. */
 export function parseMessage(raw: string, current?: ModelRef): Parsed {
   const text = raw.trim();
   return parseSteer(text, current) ?? parseCommand(text) ?? parseDirectives(raw, current);

@@ -110,7 +110,7 @@ describe("[P5.3] the context budget of a window", () => {
 });
 
 describe("the conversation as the model sees it", () => {
-  test("[R7] the summary comes first, marked, with the present task", () => {
+  test("[R7] the summary comes first, marked, with the current task", () => {
     const history = new History([user(5)], { text: "the gist", count: 4, at: 7, task: "do it" });
     const first = history.messages[0];
     assert.ok(first?.role === "user" && typeof first.content === "string");

@@ -19,7 +19,7 @@ import { type GsvError, sentence } from "../ports/result.ts";
 import type { RunContext } from "../ports/run-context.ts";
 import { isUnsure, type Taint, taintMark } from "../ports/taint.ts";
 import type { AwaitingCall, WaitingCall } from "../calls/open-call.ts";
-import type { CallTarget, PresentDecision, ReplyCall } from "./machine/event.ts";
+import type { CallTarget, CurrentDecision, ReplyCall } from "./machine/event.ts";
 import { targetOf } from "./machine/phase/approving.ts";
 import { callIdOf } from "./machine/ids.ts";
 import { activeRun, type RunCore, type State } from "./machine/state.ts";
@@ -31,7 +31,7 @@ export interface DecidePorts {
   readonly native: Pick<NativeTools, "entries" | "problem" | "preview">;
   readonly sha256: (text: string) => Promise<string>;
   readonly policies: Policies;
-  /** Of the denials (rule PO9). */
+  /** Records denials (rule PO9). */
   readonly audit: (entry: SessionAudit) => Promise<void>;
   /** Those of these grants that hold now. */
   readonly useGrants: (sessionKey: string, ids: readonly string[]) => Promise<readonly string[]>;
@@ -51,7 +51,7 @@ export async function decideCalls(
   const plain = await tableOf(ports, state, context, {
     taint: state.taint,
     origin: run.origin,
-    directives: presentDirectives(state, run),
+    directives: currentDirectives(state, run),
     runId: run.runId,
   });
   const table = await tableWithGrants(ports, state, plain, calls);
@@ -59,8 +59,8 @@ export async function decideCalls(
   let version: Promise<string> | undefined;
   const decided = await Promise.all(
     calls.map(async (call, index): Promise<ReplyCall> => {
-      const present = afterOthers(table, calls.slice(0, index));
-      const { target, fileSha256 } = await shown(ports, state, call, resolveCall(call.name, call.arguments, present));
+      const current = afterOthers(table, calls.slice(0, index));
+      const { target, fileSha256 } = await shown(ports, state, call, resolveCall(call.name, call.arguments, current));
       if (target.kind === "none" || target.ask === undefined) return { ...call, target };
       const bound = { ...call, callId: callIdOf(state.identity.ref, run, index), fileSha256 };
       version ??= policyVersion(ports, context, table);
@@ -122,15 +122,15 @@ async function tableWithGrants(
   const confirmed = new Set<string>();
   // Without a grant that was revoked, another one may allow the call. Each round leaves one out at least.
   while (held.length > 0) {
-    const present: ToolTable = { ...table, grants: { ...table.grants, held } };
+    const current: ToolTable = { ...table, grants: { ...table.grants, held } };
     const used = new Set(
       calls.flatMap((call) => {
-        const target = resolveCall(call.name, call.arguments, present);
+        const target = resolveCall(call.name, call.arguments, current);
         return target.kind === "none" ? [] : grantsOf(target.rule);
       }),
     );
     const open = [...used].filter((id) => !confirmed.has(id));
-    if (open.length === 0) return present;
+    if (open.length === 0) return current;
     const holding = await useGrants(identity.key, open).catch((error: unknown) => {
       failed("asking about grants", error);
       return [];
@@ -170,20 +170,20 @@ async function recordDenied(
 export async function recordLooked(
   ports: DecidePorts,
   state: State,
-  decided: readonly { readonly call: WaitingCall; readonly present: PresentDecision }[],
+  decided: readonly { readonly call: WaitingCall; readonly current: CurrentDecision }[],
 ): Promise<void> {
   if (state.run.phase !== "acting") return;
-  const calls = decided.map(({ call: { name, index }, present: { args, target } }) => ({ name, index, arguments: args, target }));
+  const calls = decided.map(({ call: { name, index }, current: { args, target } }) => ({ name, index, arguments: args, target }));
   await recordDenied(ports, state, state.run, calls);
 }
 /** What would be decided now about a call that waits. */
-export async function presentDecision(
+export async function currentDecision(
   ports: DecidePorts,
   state: State,
   context: RunContext,
   call: AwaitingCall | WaitingCall,
   args: Readonly<Record<string, unknown>>,
-): Promise<PresentDecision> {
+): Promise<CurrentDecision> {
   const asked = { name: call.name, arguments: args };
   const { origin, directives, runId } = state.run.phase === "acting" ? state.run : {};
   // The label of the moment at which the model made the call: what came later is not in its arguments.
@@ -209,7 +209,7 @@ async function sameChange(
   resolved: Extract<CallTarget, { readonly kind: "native" }>,
   { rule, why, taint, policy, hash }: AwaitingCall["approval"],
   args: Readonly<Record<string, unknown>>,
-): Promise<PresentDecision> {
+): Promise<CurrentDecision> {
   const ask = { rule, why, ...(taint === undefined ? {} : { taint }) };
   const { target, fileSha256 } = await shown(ports, state, asked, { ...resolved, ask });
   const binding = await bind(ports, { ...asked, fileSha256 }, target, policy);
@@ -219,7 +219,7 @@ async function sameChange(
 }
 
 /** Those of this moment: the owner may have changed the mode while the model wrote. */
-const presentDirectives = ({ run }: State, asked: Pick<RunCore, "ordinal" | "directives">): Directives => {
+const currentDirectives = ({ run }: State, asked: Pick<RunCore, "ordinal" | "directives">): Directives => {
   const active = activeRun(run);
   return active?.ordinal === asked.ordinal ? active.directives : asked.directives;
 };

@@ -7,7 +7,7 @@ import type { GatewayPort } from "../ports/gateway.ts";
 import type { SessionMedia } from "../ports/media.ts";
 import { type Applied, Applier, type ApplyOptions } from "./apply.ts";
 import { SessionClock } from "./clock.ts";
-import { type DecidePorts, presentDecision, recordLooked } from "./decided-calls.ts";
+import { type DecidePorts, currentDecision, recordLooked } from "./decided-calls.ts";
 import { ModelCaller } from "./effects/call-model.ts";
 import { ContextSize } from "./effects/context-size.ts";
 import { Deliverer } from "./effects/deliver.ts";
@@ -17,7 +17,7 @@ import { argumentsOf } from "./effects/report-approvals.ts";
 import { History } from "./history.ts";
 import type { Step } from "./machine/draft.ts";
 import type { AwaitingCall, WaitingCall } from "../calls/open-call.ts";
-import type { EventBody, PresentDecision } from "./machine/event.ts";
+import type { EventBody, CurrentDecision } from "./machine/event.ts";
 import { LIMITS } from "./machine/limits.ts";
 import type { State } from "./machine/state.ts";
 import { ModelView } from "./model-view.ts";
@@ -158,24 +158,24 @@ export class SessionDriver {
     this.#history ??= new History(this.contextRows(), this.#applier.state?.summary);
     return this.#history;
   }
-  /** The text of the present model call, as far as its followers have received it: their next delta begins right after it. */
+  /** The text of the current model call, as far as its followers have received it: their next delta begins right after it. */
   get live(): ModelCaller["live"] {
     const { live } = this.#caller;
     return live && { ...live, text: live.text.slice(0, this.#active?.publisher.sentChars(live) ?? 0) };
   }
   /** What the policy says now about a call that waits for the owner. Rejects when the gateway does not answer. */
-  async presentDecision(call: AwaitingCall): Promise<PresentDecision | undefined> {
+  async currentDecision(call: AwaitingCall): Promise<CurrentDecision | undefined> {
     const context = await this.contexts.current();
     const state = this.state;
     if (state?.run.phase !== "acting") return undefined;
-    return presentDecision(this.#decide, state, context, call, argumentsOf(this.history.find(state.run.assistantSeq), call));
+    return currentDecision(this.#decide, state, context, call, argumentsOf(this.history.find(state.run.assistantSeq), call));
   }
-  async #lookedDecision(call: WaitingCall): Promise<PresentDecision | undefined> {
+  async #lookedDecision(call: WaitingCall): Promise<CurrentDecision | undefined> {
     const context = await this.contexts.current();
     const state = this.state;
     const isOpen = state?.run.phase === "acting" && state.run.calls.includes(call);
     if (state?.run.phase !== "acting" || !isOpen) return undefined;
-    return presentDecision(this.#decide, state, context, call, argumentsOf(this.history.find(state.run.assistantSeq), call));
+    return currentDecision(this.#decide, state, context, call, argumentsOf(this.history.find(state.run.assistantSeq), call));
   }
   get gateway(): GatewayPort {
     return this.#parts.gateway;
@@ -189,7 +189,7 @@ export class SessionDriver {
   wall(): number {
     return this.#host.wall();
   }
-  /** The rows of the present conversation in order, from the log. */
+  /** The rows of the current conversation in order, from the log. */
   *contextRows(): IterableIterator<ReturnType<SessionStore["rows"]>[number]> {
     const state = this.#applier.state;
     if (!state) return;
@@ -357,8 +357,8 @@ export class SessionDriver {
   #arm(): void {
     const next = this.#nextWake();
     if (next === undefined) return;
-    const { wall: present, now } = this.#clock.read();
-    const wall = present + Math.max(MIN_WAIT_MS, Math.ceil(next - now));
+    const { wall: current, now } = this.#clock.read();
+    const wall = current + Math.max(MIN_WAIT_MS, Math.ceil(next - now));
     if (this.#alarmAt === undefined || wall < this.#alarmAt) this.#setAlarm(wall);
   }
   #setAlarm(wall: number): void {

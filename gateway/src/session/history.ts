@@ -15,7 +15,7 @@ export interface Item extends Weighed {
   readonly message: Message;
   /** Tokens of this one and of all before it. */
   readonly upto: number;
-  /** Of a run that the model's history leaves out. */
+  /** The message belongs to a run that the model's history leaves out. */
   readonly hidden?: true;
 }
 

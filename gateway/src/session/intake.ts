@@ -27,7 +27,7 @@ export type Intake =
   | { readonly kind: "directive-only"; readonly directives: Directives; readonly status: boolean }
   | IntakeMessage;
 
-/** `current` is the present model, as far as it is known. */
+/** `current` is the current model, as far as it is known. */
 export function takeIn(input: SessionSend, wall: number, current?: ModelRef): Result<Intake> {
   const bytes = utf8Bytes(input.text);
   if (bytes > LIMITS.messageBytes)

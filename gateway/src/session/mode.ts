@@ -51,7 +51,7 @@ export function modeText(mode: PolicyMode, modeUntil: number | undefined, zone: 
   return `${mode} until ${today} ${localTime(modeUntil, zone)} (${timeZone})`;
 }
 /** For `/status` and `/mode`. */
-export function presentMode(
+export function currentMode(
   settings: SessionSettings,
   config: EffectiveConfig | undefined,
   wall: number,

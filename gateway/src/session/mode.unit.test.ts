@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ApprovalConfig, PolicyMode } from "../../../protocol/gen/types.ts";
 import { configWith } from "../../test/models/support.ts";
-import { changedMode, modeAt, modeText, modeTime, presentMode } from "./mode.ts";
+import { changedMode, modeAt, modeText, modeTime, currentMode } from "./mode.ts";
 
 const HOUR = 3_600_000;
 const WALL = Date.UTC(2026, 10, 22, 13, 5);
@@ -47,10 +47,10 @@ test("[PO8] a time is minutes, hours or a day", () => {
 
 test("[PO8] the mode is shown with where it comes from", () => {
   assert.equal(modeText("full", WALL, "Europe/Berlin"), "full until 2026-11-22 14:05 (Europe/Berlin)");
-  const shown = (toolApproval?: ApprovalConfig): string => presentMode({}, configWith({}, { toolApproval }), WALL);
-  assert.equal(presentMode({ mode: "plan" }, undefined, WALL), "plan");
-  assert.equal(presentMode({ mode: "full", modeUntil: WALL + 1 }, undefined, WALL), "full until 2026-11-22 13:05 (UTC)");
-  assert.equal(presentMode({ mode: "full", modeUntil: WALL }, undefined, WALL), "auto, the default");
+  const shown = (toolApproval?: ApprovalConfig): string => currentMode({}, configWith({}, { toolApproval }), WALL);
+  assert.equal(currentMode({ mode: "plan" }, undefined, WALL), "plan");
+  assert.equal(currentMode({ mode: "full", modeUntil: WALL + 1 }, undefined, WALL), "full until 2026-11-22 13:05 (UTC)");
+  assert.equal(currentMode({ mode: "full", modeUntil: WALL }, undefined, WALL), "auto, the default");
   assert.deepEqual([shown(), shown({ mode: "plan" })], ["auto, the default", "plan, as configured"]);
   assert.equal(shown({ defaultDecision: "allow" }), "not set: what no rule decides runs");
   assert.equal(shown({ defaultDecision: "ask" }), "not set: what no rule decides asks");

@@ -39,7 +39,7 @@ export class ModelView {
   }
 
   /** As `size`, with the gateway's current settings when it answers. */
-  async presentSize(): Promise<ContextSize> {
+  async currentSize(): Promise<ContextSize> {
     await this.#ports.contexts.current().catch(() => undefined);
     return this.size();
   }
@@ -59,7 +59,7 @@ export class ModelView {
     };
   }
   /** The model of the next run. Undefined: the gateway does not say now. */
-  async present(): Promise<ModelRef | undefined> {
+  async current(): Promise<ModelRef | undefined> {
     const { contexts, state } = this.#ports;
     const own = state()?.settings.model;
     if (own !== undefined) return own;

@@ -17,7 +17,7 @@ import { modelsFor } from "./run-settings.ts";
 import { runTools } from "./tools.ts";
 
 export interface PromptViewInput {
-  /** Of the session as it is, else of the one that its first message would begin. */
+  /** The existing session's identity, else that of the session that its first message would begin. */
   readonly identity: SessionIdentity;
   /** Undefined before the first message. */
   readonly state: State | undefined;

@@ -29,7 +29,7 @@ export interface Delta {
   /** UTF-16 units of this attempt that came before. */
   readonly offset: number;
   readonly text: string;
-  /** What the model thinks, in place of what it says. */
+  /** The text is a thought and not a part of the answer. */
   readonly isThought?: true;
 }
 type Item =

@@ -10,7 +10,7 @@ import type { SessionStore } from "./store/session-store.ts";
 
 /** A longer text is left out whole: a part of it could have a part of a secret, or JSON without the names of its fields. */
 const TEXT_BYTES = 65_536;
-/** Of all texts of a run. */
+/** Bytes of all texts of a run. */
 const ALL_BYTES = 4_194_304;
 
 export function recordOf(state: State, store: SessionStore, { runId, texts }: RecordWanted): Result<RunRecord> {

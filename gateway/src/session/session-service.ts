@@ -72,7 +72,7 @@ import type { After } from "../../../protocol/runtime/within.ts";
 const MEDIA_WAIT_MS = 2_000;
 /** How long a deletion waits for cancelled calls and for events about the end of the run. */
 const END_WAIT_MS = 3_000;
-/** Of the reason of an answer that came too late. */
+/** Characters of the reason of an answer that came too late. */
 const WHY_CHARS = 2_048;
 const NOT_FOUND: Result<never> = {
   ok: false,
@@ -208,8 +208,8 @@ export class SessionService implements Omit<SessionPort, "erase"> {
   async answerApproval({ code, answer, word, by, hash, choice }: ApprovalAnswer): Promise<Result<ApprovalTaken>> {
     const run = this.#driver.state?.run;
     const call = run?.phase === "acting" ? run.calls.filter(isAwaiting).find(({ approval }) => approval.code === code) : undefined;
-    const present = call && answer === "allow" ? await this.#driver.presentDecision(call).catch(() => "unknown" as const) : undefined;
-    if (present === "unknown")
+    const current = call && answer === "allow" ? await this.#driver.currentDecision(call).catch(() => "unknown" as const) : undefined;
+    if (current === "unknown")
       return fail({
         reason: "internal",
         message: "The policy could not be asked, so the question still waits. Answer it again in a moment.",
@@ -222,7 +222,7 @@ export class SessionService implements Omit<SessionPort, "erase"> {
       ...(word === undefined ? {} : { word }),
       ...(hash === undefined ? {} : { hash }),
       ...(choice === undefined ? {} : { choice }),
-      ...(present === undefined ? {} : { present }),
+      ...(current === undefined ? {} : { current }),
     }).answer;
     if (taken?.type !== "approval") return failure("approval.not_found", `No question of this conversation has the code ${code}.`);
     const { ended: outcome, code: again, by: first, before: endedAt, why } = taken;
@@ -239,7 +239,7 @@ export class SessionService implements Omit<SessionPort, "erase"> {
 
   async get(): Promise<Result<SessionGetResult>> {
     if (!this.#driver.state) return NOT_FOUND;
-    const size = await this.#driver.models.presentSize();
+    const size = await this.#driver.models.currentSize();
     return this.#look((state) => getView(state, this.#driver.contexts.known?.config.session.defaultResetPolicy, size));
   }
   stats(): Promise<Result<SessionStatsResult>> {
@@ -259,7 +259,7 @@ export class SessionService implements Omit<SessionPort, "erase"> {
   messages({ offset, limit, notes }: SessionLook & { readonly offset?: number }): Promise<Result<SessionMessagesResult>> {
     return this.#look((state) => messagesView(state, this.#rows(notes), offset ?? 0, limit ?? LIMITS.rowBytes));
   }
-  /** Of the present conversation. Only the log has all notes. */
+  /** The rows of the current conversation. Only the log has all notes. */
   #rows(notes: boolean | undefined): readonly LogRow[] {
     return [...(notes ? this.#driver.contextRows() : this.#driver.history.messageRows())];
   }
@@ -316,13 +316,13 @@ export class SessionService implements Omit<SessionPort, "erase"> {
     const changed = changedMode({ mode, modeMs }, { isOwners, byClient: true, wall: this.#driver.wall() });
     return changed.ok ? succeed({ ...patch, settings: { ...others, ...changed.value } }) : changed;
   }
-  /** Half a model's name gets the other half from the present model. */
+  /** Half a model's name gets the other half from the current model. */
   async #withWholeModel({ settings, ...patch }: Omit<SessionPatchParams, "sessionKey">): Promise<Result<WithWholeModel>> {
     if (settings === undefined) return succeed(patch);
     const { model: half, ...others } = settings;
     if (half === undefined) return succeed({ ...patch, settings: others });
     const isWhole = half.provider !== undefined && half.id !== undefined;
-    const model = patchedModel(half, isWhole ? undefined : await this.#driver.models.present());
+    const model = patchedModel(half, isWhole ? undefined : await this.#driver.models.current());
     if (model === undefined)
       return fail({ reason: "protocol.invalid_params", message: "The current model is not known. Name `model.provider` and `model.id`." });
     const problem = await this.#driver.models.problem(model);

@@ -56,7 +56,7 @@ export interface AllowedCall {
 }
 /** What a call got before it ended. */
 export interface Received {
-  /** Of text, thoughts and arguments, in UTF-16 units. */
+  /** Text, thoughts and arguments, in UTF-16 units. */
   readonly chars: number;
   /** The provider has taken the call, so it bills what it was sent. */
   readonly isAccepted: boolean;

@@ -130,7 +130,7 @@ const failedOf = ({ at, reason, usage, sent }: FailedCall): StoryFailed => ({
   ...(usage === undefined ? {} : { usage }),
   ...(sent === undefined ? {} : { sent: sentOf(sent) }),
 });
-/** Of a run that is in such a step now, or has ended in one. */
+/** The failed calls of the step that the run is in now, or has ended in. */
 function failedAtEnd({ run }: State, runId: string, rows: readonly LogRow[]): Pick<RunStory, "failed"> {
   const waiting = run.phase === "archiving" ? run.resume : run.phase === "thinking" || run.phase === "paused" ? run : undefined;
   const failed = waiting?.runId === runId ? waiting.failed : rows.findLast(isEnd)?.failed;

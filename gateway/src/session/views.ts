@@ -133,7 +133,7 @@ export function previewView(state: State, rows: readonly LogRow[], limit: number
   return { sessionKey: asSessionKey(state.identity.key), sessionId: state.sessionId, messageCount: state.messageCount, messages };
 }
 
-/** What a call of the present conversation gave. */
+/** What a call of the current conversation gave. */
 export function resultView(state: State, rows: Iterable<LogRow>, callId: string): Result<SessionResultResult> {
   for (const row of rows) {
     if (row.kind !== "toolResult" || row.callId !== callId) continue;
@@ -161,7 +161,7 @@ export function resultView(state: State, rows: Iterable<LogRow>, callId: string)
 }
 
 /**
- * A page of the present conversation, oldest first; the first is the summary, when a compaction left one in the place of older
+ * A page of the current conversation, oldest first; the first is the summary, when a compaction left one in the place of older
  * messages. One message that fits no answer is shortened, visibly.
  */
 export function messagesView(state: State, rows: readonly LogRow[], offset: number, limit: number): SessionMessagesResult {

@@ -9,7 +9,7 @@ export type LinesEnd = {
   readonly end: "whole" | "stopped" | "broken" | "line too long" | "too large";
   /** Complete lines that were read; empty lines don't count. */
   readonly lines: number;
-  /** Of the packed bytes, in hex, if requested and the stream was read to its end. */
+  /** The digest of the packed bytes, in hex, if requested and the stream was read to its end. */
   readonly sha256?: string;
 };
 export interface LinesOptions {

@@ -51,7 +51,7 @@ export type Step =
 export type Decide = (current: Current | undefined) => Result<Step>;
 
 /**
- * Called right before a file is changed, with the new content (undefined for a deletion) and the present file. An error stops the
+ * Called right before a file is changed, with the new content (undefined for a deletion) and the current file. An error stops the
  * change. The skills feature uses it to announce a change of a skill, and undo to record what the file was.
  */
 export type BeforeChange = (

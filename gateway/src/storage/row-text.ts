@@ -11,9 +11,9 @@ const quoted = (name: string): string => {
 
 export interface KeyedTable {
   readonly name: string;
-  /** What moves. */
+  /** The columns that move. */
   readonly columns: readonly string[];
-  /** What orders the rows: the primary key, or the number of the row. */
+  /** The columns that order the rows: the primary key, or the number of the row. */
   readonly key: readonly string[];
   /** Numbers of rows are never given twice. */
   readonly counts: boolean;

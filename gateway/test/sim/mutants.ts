@@ -169,7 +169,7 @@ export const MUTANTS: readonly Mutant[] = [
     put: "return cutBefore",
   },
   {
-    name: "[R9] room is made between a call and its result",
+    name: "[R9] headroom is made between a call and its result",
     file: "src/session/pressure.ts",
     find: 'while (at < latest && items[at]?.row.kind === "toolResult") at += 1;',
     put: "",
@@ -193,7 +193,7 @@ export const MUTANTS: readonly Mutant[] = [
     put: "if (!resume || run.attempt >= 0) return;",
   },
   {
-    name: "[R3] a stop while room is made leaves the run without an end",
+    name: "[R3] a stop while headroom is made leaves the run without an end",
     file: machine("phase/archiving"),
     find: "if (run.resume) endByAbort(",
     put: 'if (run.resume?.runId === "") endByAbort(',

@@ -16,7 +16,7 @@ const MAX_PAGES: usize = 50;
 
 #[derive(Debug, Default)]
 pub struct State {
-    /// Of workers.dev.
+    /// The account's subdomain of workers.dev.
     pub subdomain: Option<String>,
     pub buckets: BTreeSet<String>,
     /// Ids by name.

@@ -168,7 +168,7 @@ fn choose(seen: &[Seen], wanted: Option<&str>, record: Option<&Record>) -> Outco
             .find(|account| account.id == wanted || account.name == wanted);
         return match found {
             Some(account) => Ok(Some(account.clone())),
-            // One that the token can't list.
+            // An account that the token can't list.
             None if seen.is_empty() && is_id(wanted) => Ok(Some(Seen {
                 id: wanted.to_owned(),
                 name: wanted.to_owned(),

@@ -4,7 +4,7 @@ use crate::embedded::channel_name::Name;
 
 /// The name of the gateway's Worker, and of the deployment.
 pub const GATEWAY: &str = "gsv";
-/// Of the index of long-term memory (docs/agents.md), with the fields by which it is filtered.
+/// The name of the index of long-term memory (docs/agents.md), and the fields by which it is filtered.
 pub const INDEX: &str = "gsv-memories";
 pub const INDEX_FIELDS: [&str; 2] = ["agent", "model"];
 

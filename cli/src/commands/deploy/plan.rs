@@ -79,8 +79,8 @@ impl fmt::Display for Deploy {
     }
 }
 
-/// What exists is never made again; Workers are always deployed, which also completes a deployment that broke off. A channel and the gateway
-/// need each other: the gateway goes first only when there is none, and then without channels.
+/// Existing resources are never made again; Workers are always deployed, which also completes a deployment that broke off. A channel and
+/// the gateway need each other: the gateway goes first only when there is none, and then without channels.
 pub fn plan(wanted: &Wanted, state: &State) -> Vec<Step> {
     let mut steps = resources(wanted, state);
     let has = |worker: &Worker| state.workers.contains_key(&worker.name());

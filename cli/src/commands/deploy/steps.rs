@@ -15,7 +15,7 @@ use crate::embedded::sealing_key::SealingKeys;
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
 
-/// What secrets are made of. They have no `Debug`, so they cannot get into a log.
+/// The values that the deployment's secrets are made of. They have no `Debug`, so they cannot get into a log.
 pub struct Secrets {
     pub token_hash: Option<String>,
     pub keys: SealingKeys,

@@ -28,7 +28,7 @@ const INSTALL: &str = "Install Node 22 or newer (https://nodejs.org), then run `
 const REPORT: &str = "report.ndjson";
 /// The end of its output that a failure shows.
 const MAX_LINES: usize = 12;
-/// Of what it prints, at a time.
+/// Bytes of its output that are read at once.
 const PIECE_BYTES: usize = 8192;
 /// Quiet, and off the network except for Cloudflare's API.
 const QUIET: [(&str, &str); 6] = [

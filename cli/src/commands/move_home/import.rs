@@ -30,7 +30,7 @@ use crate::text_files::json_bytes;
 use crate::units::{bytes, grouped};
 
 const DISK: &str = "Check the folder of temporary files, or choose another one with TMPDIR.";
-/// Of the JSON around a part.
+/// Bytes of the JSON around a part.
 const ENVELOPE: u64 = 16 * 1024;
 /// The gateway begins again with what was imported, and says then that all is awake.
 const AWAKE_TRIES: u32 = 120;

@@ -58,7 +58,7 @@ struct World {
     paused: bool,
     socket: Option<Conn>,
     greeted: bool,
-    /// Frames on the present socket that no answer was given to: (frame id, call).
+    /// Frames on the current socket that no answer was given to: (frame id, call).
     unanswered: Vec<(String, u64)>,
     answered_ids: Vec<String>,
     all_ids: BTreeSet<String>,

@@ -32,11 +32,11 @@ pub struct Ends {
     files: Arc<Beneath>,
     tasks: Arc<Tasks>,
     attempts: Transfers,
-    /// Of a node. A program tells its user how the transfer ended.
+    /// The log of a node. A program tells its user how the transfer ended.
     log: Option<Arc<Log>>,
     /// A node that does not offer the tools for files copies none either.
     offered: bool,
-    /// Of a program that is an end itself: its own transfers, by their ids. It takes part in no other.
+    /// The transfers of a program that is an end itself, by their ids. It takes part in no other.
     own: Option<Mutex<HashMap<String, Part>>>,
 }
 
@@ -64,7 +64,7 @@ impl Part {
 }
 
 impl Ends {
-    /// Of a node: every transfer whose file its tools may reach.
+    /// The ends of a node: it takes part in every transfer whose file its tools may reach.
     pub fn of_node(link: Link, tools: &ToolBox, tasks: Arc<Tasks>, log: Arc<Log>) -> Arc<Self> {
         Arc::new(Self {
             link,
@@ -77,7 +77,7 @@ impl Ends {
         })
     }
 
-    /// Of a program: its own transfers. Their paths are absolute, or relative to the folder; `inside` keeps them in it.
+    /// The ends of a program: its own transfers. Their paths are absolute, or relative to the folder; `inside` keeps them in it.
     ///
     /// # Errors
     /// The folder can't be opened.

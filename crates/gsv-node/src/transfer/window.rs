@@ -44,7 +44,7 @@ impl Outgoing {
     }
 
     /// # Errors
-    /// What was not sent can't have arrived.
+    /// The offset lies beyond the bytes that were sent.
     pub fn acked(&mut self, offset: u64) -> Result<(), Misuse> {
         if offset > self.sent {
             return Err(Misuse);

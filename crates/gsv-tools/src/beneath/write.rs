@@ -50,7 +50,7 @@ impl Target<'_> {
 /// Called before a change; when it fails, nothing is changed.
 pub type BeforeChange<'a> = &'a mut dyn FnMut(&Target<'_>) -> Result<(), ToolError>;
 
-/// What a name gets back.
+/// The content that an undo restores under a name.
 pub(crate) enum Content {
     File { from: File, mode: u32 },
     Link { target: String },

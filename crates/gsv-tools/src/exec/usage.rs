@@ -29,7 +29,7 @@ impl Usage {
     }
 }
 
-/// Of the lines `NAME: NUMBER kB`.
+/// The number of the line `NAME: NUMBER kB`.
 fn kib(text: &str, name: &str) -> Option<u64> {
     let line = text
         .lines()
@@ -37,7 +37,7 @@ fn kib(text: &str, name: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Of one process, by the text of its `status` (`proc_pid_status(5)`). A page that two processes share counts twice.
+/// The memory of one process, by the text of its `status` (`proc_pid_status(5)`). A page that two processes share counts twice.
 fn of_status(text: &str) -> Usage {
     let sizes = ["RssAnon", "RssShmem", "VmSwap"].map(|name| kib(text, name).unwrap_or(0));
     Usage {
@@ -48,7 +48,7 @@ fn of_status(text: &str) -> Usage {
     }
 }
 
-/// Of one process, by the text of its `smaps_rollup` (`proc_pid_smaps(5)`): shared pages in equal parts. `None`: the kernel does not tell.
+/// The memory of one process by its `smaps_rollup` (`proc_pid_smaps(5)`), shared pages in equal parts. `None`: the kernel does not tell.
 fn shares_of(text: &str) -> Option<u64> {
     let sizes = [
         kib(text, "Pss_Anon")?,

@@ -11,7 +11,7 @@ pub(super) type Changed = (i64, i64);
 
 const UNKNOWN: Changed = (i64::MIN, 0);
 
-/// Of one thread of a walk.
+/// Reads the ages of files, for one thread of a walk.
 #[derive(Default)]
 pub(super) struct Ages {
     last: Option<(PathBuf, OwnedFd)>,
@@ -20,7 +20,7 @@ pub(super) struct Ages {
 }
 
 impl Ages {
-    /// Of the file itself, not of what a link leads to. A file that is gone is older than all others.
+    /// When the file itself changed, not the target of a link. A file that is gone is older than all others.
     pub(super) fn of(&mut self, path: &Path) -> Changed {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
             return UNKNOWN;

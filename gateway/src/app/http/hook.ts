@@ -23,7 +23,7 @@ const TOO_MANY = "Too many requests to hooks at once. Try again.";
 
 export class HookDoor {
   readonly #slots = new Slots(LIMITS.webhooksAtOnce, ALL_AT_ONCE);
-  /** Of bodies that no one has checked yet. */
+  /** Bytes of bodies whose signature is not checked yet. */
   #bytes = 0;
 
   async respond(request: Request, path: string, gateway: () => HookPort): Promise<Response> {

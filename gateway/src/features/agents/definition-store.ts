@@ -10,7 +10,7 @@ import { Version } from "../../storage/version-store.ts";
 
 export interface StoredDefinition extends DefinedAgent {
   readonly agentId: string;
-  /** Of agent.yaml. */
+  /** The text of agent.yaml. */
   readonly text: string;
   /** The SHA-256 of each file that the definition was made of, by its path beside agent.yaml. */
   readonly files: Readonly<Record<string, string>>;

@@ -27,7 +27,7 @@ export interface DefinitionPorts extends Pick<KernelPorts, "audit" | "background
   readonly store: DefinitionStore;
   readonly workspace: Pick<WorkspaceStore, "own" | "write" | "delete">;
   readonly nativeTools: () => ReadonlySet<string>;
-  /** Of domain events. */
+  /** The topics of domain events. */
   readonly topics: Topics;
   /** The agent comes with a pack. */
   readonly isBundled: (agentId: string) => boolean;
@@ -219,7 +219,7 @@ export class Definitions {
     if (taken !== undefined) return succeed({ problems: [taken] });
     return succeed({ definition: read.definition, files: texts });
   }
-  /** What the owner's agent has from before the pack brought it stays theirs. */
+  /** Refuses an id or a name of a pack's agent. An agent of the owner keeps those that it had before the pack came. */
   async #takenByPack({ metadata: { id, name } }: AgentDefinition): Promise<DefinitionProblem | undefined> {
     const { isBundled, isOwners, packWithAgent, store } = this.#ports;
     if (isBundled(id)) return undefined;

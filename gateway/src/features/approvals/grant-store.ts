@@ -109,7 +109,7 @@ export class GrantStore {
     });
   }
 
-  /** What was allowed for an earlier conversation of the session alone ends: it was reset (rule GR7). */
+  /** Ends grants for an earlier conversation of the session alone: it was reset (rule GR7). */
   endOthers(sessionKey: string, sessionId: string, now: number): void {
     const found = "session_key = ? AND session_id <> ? AND revoked_at IS NULL";
     if (one(this.#db.sql, `SELECT id FROM grants WHERE ${found} LIMIT 1`, sessionKey, sessionId) === undefined) return;

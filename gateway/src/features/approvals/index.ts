@@ -41,7 +41,7 @@ import { allowingRules, choiceOf, choicesOf, grantNow, removeRule, ruleNamed, sh
 import { APPROVAL_MIGRATIONS } from "./migrations.ts";
 import { ApprovalStore, type Asked } from "./store.ts";
 
-/** Of the reason of a question, beside the note of what was cut. */
+/** Characters of a question's reason, without the note about the cut. */
 const WHY_CHARS = 4000;
 const whyText = (why: string): string =>
   why.length <= WHY_CHARS ? why : `${why.slice(0, WHY_CHARS)} ... (${why.length - WHY_CHARS} characters are not shown)`;

@@ -45,7 +45,7 @@ export type KeyRange = readonly [from: string, before: string];
 export const EVENT_KEYS = ["event:", "event;"] as const satisfies KeyRange;
 const IN_KEYS = "session_key >= ? AND session_key < ?";
 const WAITING_IN = `FROM approvals WHERE ${IN_KEYS} AND ended_at IS NULL`;
-/** Of a key, or about an event of the session. */
+/** Questions of a session, or about an event of it. */
 const OF_SESSION = `(session_key = ? OR (${IN_KEYS} AND json_extract(entry, '$.sessionKey') = ?))`;
 /** Ended questions are remembered for this long, and so many of them. */
 const REMEMBERED_MS = 7 * 86_400_000;

@@ -83,7 +83,7 @@ const auditMethods = (ports: AuditPorts, copies: AuditCopies): Handlers => ({
       log.error("audit_copies_not_read", { error });
       return undefined;
     });
-    // What is left to compare a broken log with.
+    // A broken log can still be compared with the copies.
     if (page.broken !== undefined)
       return succeed({ ok: false, ...answer, broken: page.broken, ...(compared === undefined ? {} : { exported: compared.exported }) });
     if (compared === undefined) return fail("storage.failed", "The copies of the audit in the bucket could not be read.");

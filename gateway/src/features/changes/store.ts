@@ -126,7 +126,7 @@ export class ChangeStore {
     this.#db.transactionSync(() => {
       const calls = one<{ calls: string }>(this.#db.sql, "SELECT calls FROM open_undos WHERE undo = ?", undoId)?.calls;
       run(this.#db.sql, "DELETE FROM open_undos WHERE undo = ?", undoId);
-      // One that found everything as before leaves the undo that did it.
+      // An undo that had nothing to do does not replace the earlier undo that did it.
       if (calls === undefined || undone === undefined || (undone === 0 && this.#isUndone(calls))) return;
       run(this.#db.sql, "INSERT OR REPLACE INTO undone(calls, undo, at) VALUES(?, ?, ?)", calls, undoId, now);
     });

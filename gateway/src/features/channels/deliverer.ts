@@ -16,7 +16,7 @@ import type { ReplyRoute } from "../../ports/session.ts";
 import type { ChannelRef, FailureCause } from "../../ports/channels.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { Config } from "../../kernel/config/store.ts";
-import { channelWord } from "./channel-word.ts";
+import { permitEnd } from "./send-permit.ts";
 import type { Deliveries, Delivery } from "./delivery-store.ts";
 import type { AskSession, SessionDirectory, StopPort } from "../../ports/sessions.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
@@ -74,7 +74,7 @@ export class Deliverer {
   ): Promise<Result<{ readonly duplicate: boolean }>> {
     const { deliveries, now, stopped } = this.#ports;
     const isAgents = byAgent || given.kind === "answer" || given.kind === "approval";
-    const message = isAgents ? { ...given, askFrom: channelWord(now(), stopped() !== undefined) } : given;
+    const message = isAgents ? { ...given, askFrom: permitEnd(now(), stopped() !== undefined) } : given;
     const service = this.#ports.service(channel);
     // Before the resume, a restored copy has no Workers of channels (rule BK23): the message waits where it is.
     if (!service && stopped() !== undefined) return fail("channel.failed", `The channel ${channel} does not run while GSV is stopped.`);
@@ -113,7 +113,7 @@ export class Deliverer {
   async live({ channel, accountId, peer, replyToId }: ReplyRoute, deliveryId: string, text: string): Promise<void> {
     const { now, service, stopped } = this.#ports;
     if (stopped() !== undefined) return;
-    const askFrom = channelWord(now(), false);
+    const askFrom = permitEnd(now(), false);
     const live = { deliveryId, peer, text, askFrom, ...(replyToId === undefined ? {} : { replyToId }) };
     await service(channel)?.live({ accountId, live });
   }

@@ -33,7 +33,7 @@ const CODE_CHARACTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789";
 const CODE_LENGTH = 6;
 const MAX_FIRST_CHARS = 1024;
 const MAX_HELD_BYTES = 65_536;
-/** Of all channels. */
+/** Requests in one list, of all channels. */
 const MAX_LISTED = 1_000;
 const PRUNE_STEP = 20;
 

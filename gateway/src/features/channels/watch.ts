@@ -47,7 +47,7 @@ export class ChannelWatch {
   reported(ref: ChannelRef, before: ChannelAccount | undefined, state: ChannelAccount): void {
     this.#said = undefined;
     const { down, now } = this.#ports;
-    // One that was stopped, or never was connected, is not missed.
+    // No alarm for an account that was stopped or was never connected.
     if (state.connected || !isStarted(state)) down.clear(ref);
     else if (before?.connected === true) down.begin(ref, now());
   }

@@ -9,7 +9,7 @@ import { machineToolName } from "../../tools/registry.ts";
 
 export interface PolicyCheck {
   readonly check: ChangeCheck;
-  /** Of the settings after the change that was checked last: the rules that it removed, and what its rules do not do. */
+  /** Warnings about the last checked change: the rules that it removed, and what the remaining rules do not do. */
   readonly warnings: (config: Readonly<GsvConfig>) => readonly string[];
 }
 

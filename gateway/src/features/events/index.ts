@@ -138,7 +138,7 @@ export const eventsFeature: FeatureDefinition<
       alarms: [
         {
           name: "events",
-          // What waits while everything is stopped is sent after the resume.
+          // Events that wait while everything is stopped are sent after the resume.
           next: () => (ports.stopped() === undefined ? outbox.next() : undefined),
           run: async () => {
             if (ports.stopped() !== undefined || (outbox.next() ?? Number.MAX_SAFE_INTEGER) > now()) return;

@@ -31,7 +31,7 @@ export interface KeeperPorts extends AgentDefinitionsPort, NotifyPort, Pick<Kern
   readonly outbox: Pick<OutboxStore, "put" | "again" | "remove" | "due">;
   readonly topics: Topics;
   readonly handlerOf: (topic: string) => EventHandler | undefined;
-  /** Of the topics of a pack with a queue of its own, by the queue's name. Undefined: the deployment has none. */
+  /** The queue with this name, for the topics of a pack with a queue of its own. Undefined: the deployment has no queue. */
   readonly queueOf: (name: string | undefined) => EventQueue | undefined;
   /** About the pack that has the topic and is off. */
   readonly offPackOf: (topic: string) => Promise<string | undefined>;
@@ -159,7 +159,7 @@ export class EventKeeper {
       if (this.#handling.get(id) === handling) this.#handling.delete(id);
     }
   }
-  /** What is done follows from the event in the log. The message only says which one it is. */
+  /** The event in the log decides what happens. The message only names the event. */
   async #deliver({ envelope, generation }: Delivered, isDead: boolean): Promise<Settled> {
     const { events, topics } = this.#ports;
     const { id } = envelope;

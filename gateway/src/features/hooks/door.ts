@@ -27,9 +27,9 @@ const NO_KEY = new TextEncoder().encode("no hook has this name, and the work is 
 const NO_CLAIM: Claim = { prefix: "", digests: [] };
 
 interface Proof {
-  /** Of the sender. Absent: it gave none that can be used. */
+  /** The sender's id of the delivery. Absent: it gave none that can be used. */
   readonly id?: string;
-  /** Of the signature, when the signature does not cover an id. */
+  /** The digest of the signature, when the signature does not cover an id. */
   readonly digest?: string;
 }
 

@@ -41,7 +41,7 @@ export class JobIntake {
       instructions: task.instructions,
       ...(task.payload === undefined ? {} : { payload: task.payload }),
     };
-    // Of the token too: no one meets another's job by its key.
+    // The digest includes the token: no one finds another's job by its key.
     const keySha256 = key === undefined ? undefined : await ids.sha256(JSON.stringify([tokenId, key]));
     const sha256 = await ids.sha256(JSON.stringify(request));
     const byKey = () => (keySha256 === undefined ? undefined : entries.byKey(keySha256, now() - LIMITS.jobKeyMs));

@@ -38,7 +38,7 @@ class Later extends Error {
     this.failure = failure;
   }
 }
-/** Of the step that the job could not make yet. `count`: passes that failed one after another. */
+/** The retry of a step that has failed. `count`: passes that failed one after another. */
 interface Retry {
   readonly count: number;
   readonly error: JobError;

@@ -207,7 +207,7 @@ test("[JB4] a step that fails again and again has growing pauses up to a minute,
     const pauses: number[] = [];
     for (let pass = 0; pass < 21; pass++) {
       stage.now = Math.max(stage.now, stage.alarmAt ?? 0);
-      // What counts is stored.
+      // The count of failures is stored, so a new instance continues it.
       stage.object = stage.life();
       await stage.object.alarm();
       pauses.push((stage.alarmAt ?? 0) - stage.now);

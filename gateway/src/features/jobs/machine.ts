@@ -27,7 +27,7 @@ export interface JobState {
 }
 export const NEW_STATE: JobState = { status: "queued", place: "queued", revision: 1, indexed: 0 };
 
-/** What was done in this pass of the alarm and is not done again in it. */
+/** Steps of this pass of the alarm, which are not repeated in it. */
 export interface Pass {
   /** It is not the job's turn; the gateway wakes the object. */
   readonly refused?: true;

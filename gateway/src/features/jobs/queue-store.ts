@@ -30,7 +30,7 @@ const entryOf = (row: Row): QueueEntry => ({
 });
 const WAITING = "('storing', 'queued', 'granted')";
 const RUNNING = "('granted', 'running')";
-/** Of one pass. */
+/** Jobs of one pass. */
 const AT_ONCE = 100;
 
 export class QueueStore {

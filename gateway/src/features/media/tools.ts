@@ -1,4 +1,4 @@
-/** `gsv__Attach`: files that go out with the answer of the present conversation. `gsv__Message` sends files elsewhere. */
+/** `gsv__Attach`: files that go out with the answer of the current conversation. `gsv__Message` sends files elsewhere. */
 import type { Media } from "../../../../protocol/gen/types.ts";
 import type { MediaBlock } from "../../ports/messages.ts";
 import { bad, FILE_NAMES, fileNames } from "../../tools/arguments.ts";

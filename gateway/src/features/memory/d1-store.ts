@@ -100,7 +100,7 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
       if (supersedes !== undefined) {
         const older = (await this.#rows(scope, [supersedes])).get(supersedes);
         if (older === undefined) return fail("memory.unknown", `There is no memory ${supersedes}.`);
-        // What others may have written hides nothing that they have not (rule LM7).
+        // A memory that others may have written supersedes none that they have not written (rule LM7).
         if (isForeign(memory.taint) && !isForeign(older.taint)) return this.#insert(scope, memory, undefined, awaitsVector);
       }
       return this.#insert(scope, memory, supersedes, awaitsVector);
@@ -139,7 +139,7 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
          AND EXISTS(SELECT 1 FROM long_term_memory WHERE id = ?1 AND tenant_id = ?3 AND agent_id = ?4)`,
       )
       .bind(id, hides ?? "", ...scoped(scope));
-    // What recall does not find needs no vector in an index.
+    // A superseded memory needs no vector in an index: no recall finds it.
     const removal = removalOf(this.#db, "superseded_by = ? AND", [id], scope, [hides ?? ""], this.#now());
     await this.#db.batch(hides === undefined ? [insert] : [insert, hide, removal]);
     const kept = await this.#ofCall(scope, memory);

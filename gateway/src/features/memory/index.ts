@@ -81,7 +81,7 @@ export const longTermMemoryFeature: FeatureDefinition<LongTermMemoryPorts, { rea
     const step = async (): Promise<void> => {
       const memory = await load();
       if (memory.ok) {
-        // What is embedded is sent, also when the gateway is stopped in between.
+        // Sends the new vectors to the index, also when the gateway is stopped in between.
         announceToIndex(now() + STEP_LEASE_MS);
         await memory.value.pass.run();
         announceToIndex(now());

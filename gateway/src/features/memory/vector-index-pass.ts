@@ -149,7 +149,7 @@ export class VectorIndexPass {
   async #finds(of: EmbeddingModel, { id, agentId, vector }: VectorRow): Promise<Result<boolean>> {
     const found = await this.#ports.index.nearest({ tenantId: TENANT_ID, agentId }, { model: modelKey(of), vector });
     if (!found.ok) return found;
-    // Of more equal vectors than an answer has, any may be the ones that it names.
+    // When more vectors are equal than an answer can have, it may name any of them.
     const isFull = found.value.length === VECTORS_FOUND && found.value.every(({ score }) => score > EQUAL);
     return succeed(isFull || found.value.some((near) => near.id === id));
   }

@@ -12,7 +12,7 @@ import type { MemoryNear } from "../../ports/search.ts";
 import { type VectorBinding, type VectorFound, type VectorIndex, type VectorRow, VECTORS_FOUND } from "../../ports/vector-index.ts";
 
 const MOST_DIMENSIONS = 1_536;
-/** Of a namespace, and of the text that a metadata index compares. */
+/** Bytes of a namespace, and of the text that a metadata index compares. */
 const MOST_BYTES = 64;
 const DIGEST_CHARS = 48;
 const UNAVAILABLE = failure("storage.failed", "The vector index did not answer.");

@@ -27,7 +27,7 @@ const SYSTEM_PROMPT = "This is a test of the connection.";
 const QUESTION = "Answer with the word ok.";
 
 export function modelTest(ports: ModelTestPorts): Handler<"model.test"> {
-  // Of calls that are open: after a restart there are none.
+  // Open calls. After a restart there are none.
   let running = 0;
   return async ({ connection }, { model: asked, apiKey }) => {
     const { audit, config } = ports;
@@ -59,7 +59,7 @@ interface Begun {
   readonly ok: true;
   readonly signal: AbortSignal;
   readonly settle?: (used: OwnUse) => void;
-  /** What counts of the provider's count (rule SP12). */
+  /** Limits the provider's count to what the call can have used (rule SP12). */
   readonly cap: (usage: Usage) => Usage;
 }
 /** Sets the call's worst cost aside, or says why no call is made. */

@@ -58,7 +58,7 @@ async function isDefault(bucket: Bucket, { defaultFiles, marker }: MovedState, k
   return object !== null && hasBody(object) && (await object.text()) === text;
 }
 
-/** What a fresh gateway had: an import that is given up puts it back. The mark is made with the first use. */
+/** Restores the files of a fresh gateway when an import is given up. The mark is made with the first use. */
 export async function restoreDefaults(bucket: Bucket, { defaultFiles, marker }: MovedState, keys: readonly string[]): Promise<void> {
   for (const key of keys) {
     const name = key.slice(key.lastIndexOf("/") + 1);

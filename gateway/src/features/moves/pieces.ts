@@ -8,7 +8,7 @@ import type { PieceRecord } from "./records.ts";
 
 export const PIECE_BYTES = 327_680;
 const LIST = 500;
-/** Of this deployment or this gateway, and not of the home. */
+/** Keys that belong to this deployment or this gateway, and not to the home. */
 const STAYING = ["audit/", "gsv/", "transfers/"];
 export const isMoved = (key: string): boolean => !STAYING.some((prefix) => key.startsWith(prefix));
 

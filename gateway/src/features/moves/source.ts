@@ -27,7 +27,7 @@ const SETTLE_LOOKS = 16;
 const AT_ONCE = 8;
 const KEYS = 50;
 const LISTED = 100;
-/** Of the envelope around the text of a part. */
+/** Bytes of the envelope around the text of a part. */
 const FRAME_ROOM = 16_384;
 
 export interface SourcePorts extends StopPort, SettledPort {
@@ -58,10 +58,10 @@ interface Cursor {
   readonly phase: Phase;
   /** The session, job or object that is being read, or the last one that was. */
   readonly key?: string;
-  /** Of what is being read. */
+  /** The position in what is being read. */
   readonly at?: ObjectCursor;
   readonly object?: { readonly etag: string; readonly sizeBytes: number; readonly offset: number };
-  /** Of the index. */
+  /** The cursor in the list of the jobs' index. */
   readonly list?: string;
   readonly counts: MoveCounts;
 }

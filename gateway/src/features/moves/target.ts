@@ -336,7 +336,7 @@ export class MoveTarget {
     if (present?.phase === "live" && this.#restartsAt === undefined) await this.#wake(present);
   }
 
-  /** What waits goes on. The source is stopped, so nothing runs twice. */
+  /** Lets waiting work go on. The source is stopped, so nothing runs twice. */
   async #wake(present: ImportState): Promise<void> {
     const { stopRpc, job, ask, sendQueuedAgain, log, store, now } = this.#ports;
     const tried = async (what: string, work: Promise<unknown>): Promise<void> => {
@@ -389,7 +389,7 @@ function objectOf(owner: string): { readonly kind: ObjectKind; readonly key: str
   const isKey = key !== "" && key.length <= MAX_KEY_CHARS;
   return isKey && (kind === "session" || kind === "job") ? { kind, key } : undefined;
 }
-/** Of the gateway itself. */
+/** The records of the gateway's own object. */
 const ownRecords = (records: readonly MoveRecord[]): readonly ObjectRecord[] =>
   records.flatMap((record) => (record.kind === "of" && record.owner === "gateway" ? [record.record] : []));
 const rowsIn = (records: readonly ObjectRecord[]): number =>

@@ -198,7 +198,7 @@ export class ClientCalls {
     if (ruling.type === "close") this.#end(record, closingAnswer(ruling.closing));
     else if (ruling.type === "continue" || ruling.type === "hand_over") this.#ports.store.put({ ...record, call: ruling.call });
   }
-  /** Answers the present waiter, once: the row is the right to answer. */
+  /** Answers the current waiter, once: the row is the right to answer. */
   #end({ call }: ClientCall, answer: Result<unknown>): void {
     const record = this.#ports.store.take(call.callId);
     if (record === undefined) return;

@@ -38,7 +38,7 @@ export class ClientCommands {
       "UPDATE client_commands SET stopped = 1 WHERE stopped = 0 RETURNING node AS nodeId, call AS callId",
     );
   }
-  /** What the machine that has connected is told to end. A call that is not in its ledger has ended there. */
+  /** The commands that a machine must end when it connects. A call that is not in its ledger has ended there. */
   toCancel(nodeId: string, ledger: readonly LedgerCall[] | undefined): readonly string[] {
     const rows = all<{ callId: string; process: string | null }>(
       this.#db.sql,

@@ -30,7 +30,7 @@ export interface CommandLookPorts extends Pick<KernelPorts, "config"> {
 const TOOL = "Bash";
 const COMMAND_MS = 20_000;
 const ROUND_TRIP_MS = 2_000;
-/** Of a shell: the command could not be started, or there is none of that name. The sandbox ends with the first one too (rule SB10). */
+/** Exit statuses of a shell: it could not start the command, or found none. The sandbox ends with the first one too (rule SB10). */
 const NOT_STARTED: ReadonlySet<number> = new Set([126, 127]);
 
 const failed = (why: string): CommandSeen => ({ kind: "failed", why });

@@ -210,7 +210,7 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
       const entry = found.value;
       const denied = await denial(entry, args);
       if (denied !== undefined) return denied;
-      // What only reads inside GSV is no act.
+      // A stop refuses reads of public pages, but no tool that only reads inside GSV.
       if (entry.policyClass === "read_public" && ports.stopped() !== undefined) return STOPPED;
       const waiter: Waiter = { kind: "client", conn: connection.conn, request: requestId };
       const call = asked(entry, connection, args, { ownName: callId, waiter, wantedMs: timeoutMs });

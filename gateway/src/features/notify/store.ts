@@ -52,7 +52,7 @@ export class NotifyStore implements Rows {
       const ends = about.until === undefined ? {} : { until: about.until };
       if (head?.isBegun === false) return this.#join(head.row, { kind, key, cause, text, agentId }, now, ends);
       const told = one<{ at: number | null }>(sql, "SELECT max(told_at) AS at FROM notifications WHERE cause = ?", cause)?.at ?? undefined;
-      // One that is being told counts as told. A clock that was set back holds a notification for no longer than an hour.
+      // A notification that is being delivered counts as told. A clock that was set back delays one by an hour at most.
       const last = head === undefined ? told : now;
       const due = last === undefined || isAlone || last > now ? now : Math.max(now, last + HOUR_MS);
       const { inSession, toldSession, question, about: account, isMarkdown } = about;
@@ -103,7 +103,7 @@ export class NotifyStore implements Rows {
       "SELECT id FROM notifications WHERE state = 'waiting' ORDER BY id DESC LIMIT -1 OFFSET ?",
       MAX_WAITING,
     );
-    // What waits with one that is dropped is never told either.
+    // Notifications that wait with a dropped one are never told either.
     for (const { id } of over) this.drop(id);
     run(
       sql,

@@ -39,7 +39,7 @@ const MAX_TRIES = 3;
 /** Older than this when it is told: it was held back. */
 const HELD_MS = 60_000;
 
-/** What is told: as it is, and as a chat shows it. */
+/** The text of a notification: as it is, and as a chat shows it. */
 interface Told {
   readonly text: string;
   readonly inChat: string;
@@ -112,7 +112,7 @@ export class Teller {
     const due = notifyRows
       .waiting(LOOKED_AT)
       .filter((row) => row.dueAt <= at && !this.#telling.has(row.id) && !(isQuiet && this.#mayBeHeld(row)));
-    // What was held back for the same place is told together.
+    // Notifications that were held back for the same place are told together.
     const groups = Map.groupBy(due, (row) => {
       const { id, kind, agentId, createdAt, body } = row;
       const mayJoin = body.question === undefined && body.failures === undefined && body.asked === undefined;

@@ -115,7 +115,7 @@ export class Packs {
   entries(): readonly ToolEntry[] {
     return this.#now().entries;
   }
-  /** Of the packs that are on. */
+  /** The topics of the packs that are on. */
   topics(): ReadonlyMap<string, Topic> {
     return this.#now().topics;
   }

@@ -22,7 +22,7 @@ const taskOf = (row: Row): DelegatedTask => ({
   callId: row.call_id,
   sessionKey: row.session_key,
 });
-/** Of one run: as many as its steps could hand on. */
+/** Delegated tasks of one run: as many as its steps could hand on. */
 const OF_ONE_RUN = 1_000;
 
 export class DelegationStore {

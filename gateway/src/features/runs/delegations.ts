@@ -48,7 +48,7 @@ export class Delegations {
     this.#ends.follow(asked.from.key, asked.runId, lookNow);
     const id = (await ids.sha256(JSON.stringify(["delegation", asked.from.key, asked.callId]))).slice(0, ID_CHARS);
     const known = delegations.find(id);
-    // What is asked for only once: a change of a definition ends no task that has begun.
+    // The definition is checked only once: a later change of it ends no task that has begun.
     if (known !== undefined && (await this.#hasBegun(known))) return this.#status(known);
     const begun = await this.#begun(asked, id);
     return begun.ok ? this.#status(begun.value) : begun;

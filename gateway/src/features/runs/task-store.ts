@@ -7,7 +7,7 @@ export interface Task {
   readonly agentId: string;
   /** Undefined: the conversation was deleted, and the report with it. */
   readonly sessionKey: string | undefined;
-  /** Of the request. */
+  /** The digest of the request. */
   readonly bodySha256: string;
   readonly createdAt: number;
 }
@@ -22,7 +22,7 @@ const taskOf = (row: Row): Task => ({
 /** The key of a conversation that was deleted. */
 const GONE = "";
 const KEPT_MS = LIMITS.taskDays * 86_400_000;
-/** Of one pass of the alarm. */
+/** Expired tasks of one pass of the alarm. */
 const OVER_AT_ONCE = 100;
 
 export class TaskStore {

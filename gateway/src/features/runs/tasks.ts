@@ -37,7 +37,7 @@ export class Tasks {
     const { admission, ids, runs, stopped } = this.#ports;
     const granted = await admission.grantTask(caller);
     if (!granted.ok) return granted;
-    // Of the token too: no one meets another's task by its key.
+    // The digest includes the token: no one finds another's task by its key.
     const name = request.key === undefined ? undefined : await ids.sha256(JSON.stringify([granted.value.tokenId, request.key]));
     const id = name?.slice(0, NAME_CHARS) ?? ids.name(NAME_CHARS);
     const most = LIMITS.tasksAtOnce;

@@ -13,7 +13,7 @@ export interface AnswerPorts extends NodeLooksPort, PagePorts, Pick<KernelPorts,
 export interface Asking {
   readonly agentId: string;
   readonly asked: readonly Asked[];
-  /** Of a conversation that wrote the file. */
+  /** The label of a conversation that wrote the file. */
   readonly taint?: Taint;
 }
 /** All conditions of a file are looked at side by side, and this long at most. */

@@ -23,7 +23,7 @@ type JobRow = {
 type RunRow = { id: number; job: string; ts: number; status: string; body: string; check_at: number | null; tries: number };
 
 export const MAX_JOBS = 200;
-/** Of each job, and of all jobs that were removed after their run. */
+/** Runs that are kept of each job, and of all jobs together that were removed after their run. */
 const RUNS_KEPT = 200;
 /** In one pass of the alarm. */
 const DUE_AT_ONCE = 50;
@@ -107,7 +107,7 @@ export class JobStore {
   ofAgent(agentId: string): readonly Job[] {
     return all<JobRow>(this.#db.sql, "SELECT * FROM cron_jobs WHERE agent = ? ORDER BY id", agentId).map(jobOf);
   }
-  /** Of a run that goes on, the row stays until it ends. */
+  /** The row of a run that goes on stays until the run ends. */
   remove(id: string): boolean {
     return this.#db.transactionSync(() => {
       const existed = this.find(id) !== undefined;
@@ -347,7 +347,7 @@ export class JobStore {
         this.#pruneRemoved();
         return { job, pausedNow: false };
       }
-      // What others send to a hook says nothing about the job's own times.
+      // A failure of a hook's delivery says nothing about the job's own times.
       const isOthers = given !== undefined && nounOf(job) === "job";
       if (status === "skipped" || uncounted || isOthers) return { job, pausedNow: false };
       const failures = status === "error" ? job.failures + 1 : 0;

@@ -9,7 +9,7 @@ import { type Beat, type CronEngine, type CronLine, lineOf, type Schedule } from
 
 export interface BeatBody {
   readonly settings: BeatSettings;
-  /** Of the conditions of HEARTBEAT.md. */
+  /** The last looks at the conditions of HEARTBEAT.md. */
   readonly marks: Marks;
   /** Conditions that could not be looked at. */
   readonly failing?: Failings;

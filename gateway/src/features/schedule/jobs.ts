@@ -1,4 +1,4 @@
-/** Adding, changing and running jobs by hand. What a caller gives is read against the present time and zone (rule SC9). */
+/** Adding, changing and running jobs by hand. What a caller gives is read against the current time and zone (rule SC9). */
 import type {
   CronAddParams,
   CronJob,
@@ -32,7 +32,7 @@ export interface JobsPorts
   /** What is wrong with the model that a job names; undefined: it can be used. */
   readonly modelProblem: (text: string) => string | undefined;
 }
-/** Of the conversation that makes or changes a job. */
+/** The conversation that makes or changes a job. */
 export interface Maker {
   readonly taint?: Taint | undefined;
   /** How far its chain has come. */
@@ -178,7 +178,7 @@ export class Jobs {
     if (found.value.address.agentId !== agentId) return fail("session.bad_key", `The conversation is not one of the agent ${agentId}.`);
     return sessions.isOwners(found.value) ? undefined : fail("auth.forbidden", "A job writes to the owner's own conversations only.");
   }
-  /** What is wrong with what a job is to do. */
+  /** The problem with a job's task. */
   specProblem(spec: CronSpec, agentId: string): Result<never> | undefined {
     const own = spec.sessionKey === undefined ? undefined : this.#conversationProblem(spec.sessionKey, agentId);
     if (own !== undefined || spec.mode === "systemEvent") return own;

@@ -3,7 +3,7 @@ import { all, type Database, run } from "../../platform/sql.ts";
 import type { JobMaker } from "../../ports/schedule.ts";
 
 const DAY_MS = 86_400_000;
-/** Of one agent. More than any bound: only an owner who allows each call comes this far. */
+/** Jobs of one agent that are listed. More than any limit: only an owner who allows each call comes this far. */
 const LISTED = 64;
 
 export class MadeStore {

@@ -98,7 +98,7 @@ const waitKey = (jobId: string, { id }: JobRun): string => `cron/${jobId}/${id}/
 /** Calls that were not run, or may not have been, as the end of their run. Undefined: the run has left nothing undone. */
 export function undoneText({ away = [], unknown = [] }: Pick<Final, "away" | "unknown">): string | undefined {
   if (away.length + unknown.length === 0) return undefined;
-  // What may have happened matters more than what did not.
+  // Calls with an unknown outcome come first: they may have changed something.
   const toldUnknown = unknown.slice(0, MAX_NAMED);
   const toldAway = away.slice(0, MAX_NAMED - toldUnknown.length);
   const [moreAway, moreUnknown] = [away.length - toldAway.length, unknown.length - toldUnknown.length];

@@ -53,7 +53,7 @@ export class RunEnds {
     const { taint, ...own } = end;
     const label = isForeign(taint) ? { taint } : {};
     const told: Final = { ...own, ...label };
-    // What its machines did not do, or may not have done, is not done, whatever the model says about it.
+    // Calls that its machines did not make, or may not have made, count as not done, whatever the model says about them.
     const undone = undoneText(end);
     if (job !== undefined && undone !== undefined) this.#missing.inVain(job, run, undone);
     const cost = end.costUsd === undefined ? {} : { costUsd: end.costUsd };

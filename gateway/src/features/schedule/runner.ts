@@ -28,7 +28,7 @@ import { lateText } from "./shown.ts";
 
 /** Runs of jobs that go on at once. */
 const AT_ONCE = 4;
-/** Of them, those that hooks have caused: a busy sender delays no job. */
+/** Those of them that hooks have caused: a busy sender delays no job. */
 const WOKEN_AT_ONCE = 2;
 /** A run that sends no news is looked at this often. */
 const LOOK_MS = 15_000;
@@ -303,7 +303,7 @@ export class Runner {
     }
   }
 }
-/** What is not begun now would never come again. */
+/** A run that would never come again if it did not begin now. */
 const comesOnce = ({ body: { schedule } }: Job, { body: { given, byHand } }: JobRun): boolean =>
   given !== undefined || (schedule.kind === "at" && byHand !== true);
 function directivesOf({ body: { spec } }: Job): Directives {

@@ -148,7 +148,7 @@ type Args = When & {
 };
 const NOT_WHOLE = "A job needs `name`, `message`, and one of `at`, `every` and `cron`.";
 const NO_ID = "`id` is missing. `list` shows the jobs.";
-/** What no state of GSV makes a call that works. */
+/** The failure of a call that cannot work in any state of GSV. */
 function refused(args: Args): Failure | undefined {
   const { action, id, name, message, mode, to, model, wait: waitSeconds } = args;
   if (action === "list" || action === "runs") return undefined;
@@ -175,7 +175,7 @@ async function callOf(args: Args, { identity, callId, runId, origin, taint }: Na
   if (action === "runs") return { ok: true, value: { kind: "runs", agentId, id } };
   const schedule = scheduleOf(args);
   if (!schedule.ok) return schedule;
-  // What the owner's own texts say needs no label.
+  // The owner's own texts need no label.
   const label = isForeign(taint) ? taint : undefined;
   const by = runId === undefined ? undefined : { callId, runId };
   if (action === "add") {

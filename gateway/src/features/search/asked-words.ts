@@ -52,7 +52,7 @@ export class FirstNumbers {
 }
 interface Phrase {
   readonly index: number;
-  /** What follows its first number. */
+  /** The numbers after its first one. */
   readonly rest: readonly number[];
 }
 

@@ -4,7 +4,7 @@
  */
 const PAGE_BYTES = 65_536;
 const SUM_BYTES = 4;
-/** Of the WebAssembly: the numbers that are compared at once. */
+/** Numbers that the WebAssembly compares at once. */
 const LANES = 16;
 
 export interface Dots {

@@ -224,7 +224,7 @@ type Known = Pick<SourceRow, "kind" | "name" | "session_key" | "session_id" | "t
   role: string | null;
 };
 type Row = Scored & Known;
-/** What is exact must be in the text itself: its date is in FTS5's table only for beginnings of words. */
+/** An exact word must be in the text itself: FTS5's table has the text's date only for beginnings of words. */
 const ofText = (expression: string): string => `{text} : (${expression})`;
 /** Texts with one of the words, the best by their own words first. */
 function taken(matches: WordMatches, searched: SearchedSources, excluded: ReadonlySet<number>, limit: number): readonly Scored[] {

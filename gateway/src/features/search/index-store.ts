@@ -81,7 +81,7 @@ export class IndexStore {
     );
   }
 
-  /** What a transaction that fails has changed in memory is not in the tables. */
+  /** Drops what is cached in memory when the transaction fails, because the tables do not have it. */
   #transaction<T>(work: () => T): T {
     try {
       return this.#storage.transactionSync(work);

@@ -23,7 +23,7 @@ export async function listObjects(
     for (const object of page.objects) {
       if (into.size >= most) return false;
       const { key } = object;
-      // What waits for the owner's review is found by no one (rule TA13).
+      // No search finds a memory that waits for the owner's review (rule TA13).
       if (!key.endsWith("/") && !key.startsWith(pass.folder + QUARANTINE_FOLDER)) into.set(key.slice(pass.folder.length), listed(object));
     }
     for (const folder of page.delimitedPrefixes) folders?.add(folder.slice(pass.folder.length));

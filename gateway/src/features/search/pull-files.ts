@@ -61,7 +61,7 @@ export async function pullFile(pass: Pass, source: Source): Promise<void> {
     const day = dayOfName(source.name);
     const docs = split(text, FILE_PIECE_CHARS).map((piece): Doc => ({ position: piece.line, at, text: piece.text, day }));
     pass.took(docs.length);
-    // Of what was read, which may have been written after the listing.
+    // The etag and label of the read content, which may be newer than the listing.
     store.replace(source.id, docs, { state: "done", etag: object.etag, taint: taintText(object) });
   } catch {
     pass.fail("workspace", "Some files could not be read now, so the last indexed state was searched. Search again.");

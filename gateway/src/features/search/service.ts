@@ -197,7 +197,7 @@ function wantedBy({ sources, memoryOf, rowsState, filesState }: SearchRequest): 
   return { scope, ...(rowsState === undefined ? {} : { rowsState }), ...(filesState === undefined ? {} : { filesState }) };
 }
 const wider = (one: Scope, other: Scope): Scope => (SCOPES.indexOf(one) > SCOPES.indexOf(other) ? one : other);
-/** What serves both. Which of two different states is the later one is not known, so what they are about is read again. */
+/** One pass for both. When two states differ, the later one is not known, so their texts are read again. */
 const both = (one: Wanted, { scope, rowsState, filesState }: Wanted): Wanted => ({
   scope: wider(one.scope, scope),
   ...(rowsState === undefined || rowsState !== one.rowsState ? {} : { rowsState }),

@@ -204,7 +204,7 @@ export class SourceStore {
       id,
     );
   }
-  /** One that was deleted; undefined: none is left. */
+  /** The id of a deleted source; undefined: none is left. */
   gone(): number | undefined {
     return this.#storage.sql.exec<{ id: number }>("SELECT id FROM sources WHERE state = 'gone' LIMIT 1").toArray()[0]?.id;
   }

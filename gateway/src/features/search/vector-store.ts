@@ -112,7 +112,7 @@ export class VectorStore {
     });
     return nearest.best;
   }
-  /** What is in memory may differ from the table: it is read again. */
+  /** Reads the table again, because the memory may differ from it. */
   dropCache(): void {
     this.#cache = undefined;
   }

@@ -5,7 +5,7 @@ import { grown, TextColumns } from "./text-columns.ts";
 
 const K1 = 1.2;
 const B = 0.75;
-/** Of a word that is in more than half of the texts. */
+/** The weight of a word that is in more than half of the texts. */
 const MIN_IDF = 1e-6;
 /** Own scores that agree to two decimals count as equal; then the later text comes first. */
 const STEPS = 100;

@@ -62,7 +62,7 @@ export class WordStore {
     for (const { doc } of removed) this.#table?.remove(doc);
     if (this.#table?.isSparse === true) this.drop();
   }
-  /** What is in memory may differ from the table: it is read again. */
+  /** Reads the table again, because the memory may differ from it. */
   drop(): void {
     this.#table = undefined;
     this.#isTooLarge = false;

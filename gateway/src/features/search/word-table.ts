@@ -28,7 +28,7 @@ export class WordTable {
   readonly #mostWords: number;
   readonly #texts = new TextColumns();
   #removed = 0;
-  /** Of the texts that are not removed. */
+  /** The sum of the lengths of the texts that are not removed. */
   #allLengths = 0;
   /** Where the words of each text end. Those of the next one begin there. */
   #ends = new Uint32Array(FEW_REMOVED);

@@ -63,7 +63,7 @@ function assertSame(found: Found, expected: Found): void {
 }
 const doc = (text: string, position = 0, at = 0): Doc => ({ position, at, text });
 
-/** Of the words below, as indexes have stored them. */
+/** Hashes of the words below, as indexes have stored them. */
 const FIVE = [1689844019, 1689844019, -1224110520, -190928548, 1076444563];
 
 describe("[SE2] words", () => {

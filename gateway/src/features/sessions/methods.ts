@@ -13,7 +13,7 @@ import type { SessionDeletion } from "./deletion.ts";
 import { followFrom } from "./follow.ts";
 import type { Sessions } from "./store.ts";
 
-/** What is not deleted by then goes on in the background. */
+/** After this time the deletion goes on in the background. */
 const DELETION_WAIT_MS = 10_000;
 
 export interface MethodPorts extends Pick<KernelPorts, "background" | "config" | "connections" | "followers" | "now"> {

@@ -42,7 +42,7 @@ export class Sessions implements SessionDirectory {
   readonly #db: Database;
   readonly #after: (ms: number, work: () => void) => void;
   readonly #byKey = new Map<string, Cached>();
-  /** Of the same records: each report of a machine names its session by the ref. */
+  /** The keys of the same records by ref: each report of a machine names its session by the ref. */
   readonly #keyByRef = new Map<string, string>();
   /** Last activities that are not written yet, by key. Every query of times writes them first. */
   readonly #unwritten = new Map<string, number>();

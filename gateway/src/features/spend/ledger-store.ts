@@ -118,7 +118,7 @@ export class LedgerStore {
     );
     return true;
   }
-  /** Of the gateway itself: numbers may be negative, which corrects earlier ones. */
+  /** Adds what the gateway itself has spent. Negative numbers correct earlier ones. */
   addOwn({ session, agent }: Omit<Spender, "guest">, sum: SpendSum): void {
     this.#add(session, agent, sum);
   }
@@ -286,7 +286,7 @@ export class LedgerStore {
   }
 }
 
-/** Of a limit: the session, the agent, the guest, or no one's. */
+/** Whose sum a limit compares: the session's, the agent's, the guest's; empty: everyone's. */
 function ofScope(scope: Scope, spender: Spender): string {
   return scope === "session" || scope === "agent" || scope === "guest" ? spender[scope] : "";
 }

@@ -253,7 +253,7 @@ export class Ledger {
   sessionSpent({ key, agentId }: DeletedSession, { report }: SpendState): void {
     this.#store.transaction(() => this.#store.record({ session: key, agent: agentId }, report));
   }
-  /** What it used stays. The next session of this name counts its calls from the beginning. */
+  /** The session's usage stays. The next session of this name counts its calls from the beginning. */
   sessionGone(key: string): void {
     this.#store.forgetSession(key);
   }

@@ -17,7 +17,7 @@ export interface ExportTarget {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly content: boolean;
-  /** Of the configuration. */
+  /** The version of the configuration. */
   readonly version: number;
 }
 export interface ExporterPorts {

@@ -11,7 +11,7 @@ export interface ShownTexts extends Omit<RunTexts, "calls"> {
   readonly calls: Readonly<Record<string, { readonly args?: string; readonly result?: string }>>;
 }
 
-/** Of a text without secrets. A cut before could leave a part of a secret, or JSON whose names of fields cannot be read. */
+/** Cuts a text from which secrets are masked already. A cut before that could leave a part of a secret, or JSON without names of fields. */
 export const cut = (clean: string): string => clean.slice(0, TEXT_CHARS).replace(/[\uD800-\uDBFF]$/, "");
 
 /** `scrub` masks the stored secrets. */

@@ -63,7 +63,7 @@ export interface Change {
   readonly changed: boolean;
 }
 
-/** What is wrong with the next settings beyond the schema, as a sentence. Of callers that know more than the settings. */
+/** A caller's own check of the next settings beyond the schema. Returns the problem as a sentence. */
 export type ChangeCheck = (next: Readonly<GsvConfig>, before: Readonly<GsvConfig>) => string | undefined;
 export const NO_CHECK: ChangeCheck = () => undefined;
 

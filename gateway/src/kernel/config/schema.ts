@@ -118,7 +118,7 @@ interface Leaf {
   readonly path: string;
   readonly name: string;
   readonly depth: number;
-  /** Of its groups. */
+  /** The words of its groups' names. */
   readonly words: readonly string[];
 }
 type Leaves = readonly Leaf[];

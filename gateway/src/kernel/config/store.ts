@@ -215,7 +215,7 @@ export class Config {
     const stays = (path: readonly string[]): boolean => hasSameReceivers(path, was, is);
     const gone = own.map(([path]) => path).filter((path) => !stays(path));
     const next = gone.reduce<unknown>((rest, path) => withoutAt(rest, path), all);
-    // What the other gateway had stored blocks nothing, as in any change.
+    // Settings that the other gateway had stored block nothing, as in any change.
     const settled = settle(next as GsvConfig, next, "the settings", NO_CHECK);
     if (!settled.ok) return settled;
     const refused = this.#refusal(settled.value.config, set);

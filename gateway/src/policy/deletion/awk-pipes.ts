@@ -1,6 +1,6 @@
 /** Programs of awk that write their output to a command whose name is in a variable: `print "rm " f | c` (rule PO13). PURE. */
 
-/** What follows is no command of its own: the next one begins there. */
+/** The text after the match is no command of its own: the next command begins there. */
 const PIPES = /\bprintf?\b[^;}\n|]{0,500}(?<!\|)\|&?\s{0,9}(?!getline\b)([A-Za-z_]\w{0,60})\s{0,9}(?:[;})\n]|$)/g;
 /** Takes commands from its input. */
 const SHELL = /\b(?:\w{0,4}sh|xargs|parallel|at|batch|python[\d.]*|perl|node|ruby)\b/;

@@ -31,7 +31,7 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "zf_rm":
     case "wipe":
       return countRemoved(args, trust, (option) => /^-[A-Za-z]*[rR]|^--r/.test(option));
-    // Of PowerShell, which takes any beginning of `-Recurse`.
+    // PowerShell takes any beginning of `-Recurse`.
     case "remove-item":
     case "ri":
     case "rd":
@@ -217,7 +217,7 @@ function countRemoved(
   }
   return count;
 }
-/** What the shell makes out of such a word is not known. */
+/** Characters of a word whose expansion by the shell is not known. */
 const UNNAMED = /[*?[\]{}$`^]/;
 /** The shell makes one name of each word in the braces. None of them becomes an option. */
 const LISTED = /^(?:[\w./~][\w./~-]*)?\{(\w[\w.-]*(?:,\w[\w.-]*)+)\}[\w./-]*$/;
@@ -293,7 +293,7 @@ function byGit(args: readonly string[], trust: TemporaryTrust): number | "many" 
       return 0;
   }
 }
-/** Of git grep and difftool: a program that gets the names of the files. */
+/** Options of git grep and difftool that name a program, which gets the names of the files. */
 const PAGER = /^(?:-[A-Za-z0-9]*O|--op)/;
 const EXTCMD = /^(?:-[A-Za-z]*x|--e[a-z]*)$/;
 /** Whether a value names a program that deletes. `option`: what stands before the value in the same word. */

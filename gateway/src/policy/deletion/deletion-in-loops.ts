@@ -13,7 +13,7 @@ const GIVEN = new RegExp(
 );
 /** Statements that are read. Code with more of them may do anything. */
 const MAX_STATEMENTS = 5_000;
-/** Of arguments, and of the object whose function is called. Longer ones may name anything. */
+/** Characters of arguments, and of the object whose function is called. Longer ones may name anything. */
 const MAX_GIVEN = 300;
 /** `for a, b in`, `for (const { f } of`, `foreach (l as $k => $f)`, `for i=1`, `while l`. The names are between the words. */
 const LOOP_HEADS = [

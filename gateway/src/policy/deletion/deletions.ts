@@ -167,7 +167,7 @@ const TAKES_SHELL: ReadonlySet<string> = new Set(
 const MORE_RUNNERS: ReadonlySet<string> = new Set(
   "eval alias trap history fc mapfile readarray hash abbr shx bfs git-bisect . source compgen complete".split(" "),
 );
-/** Of git: what follows is run by a shell, or in other folders. */
+/** Subcommands and options of git after which a shell runs the rest, or git works in other folders. */
 const RUN_BY_GIT = /\s(?:foreach|bisect|rebase|filter-branch|difftool|mergetool|for-each-repo|config|hook|-c\S*|--config\S*)\s/;
 
 /** Texts in the arguments that may be commands. */
@@ -179,9 +179,9 @@ function innerOf(words: readonly string[]): readonly string[] {
   if (args.some((word) => ADDRESS.test(word))) return [...inner, ...args.flatMap((word) => word.split(ADDRESS))];
   return ["eval", "."].includes(nameOf(program)) ? [...inner, args.join(" ")] : inner;
 }
-/** Of env: the rest is a command with its arguments. */
+/** The option of env whose value is a command with its arguments. */
 const SPLITS = /^(?:-[A-Za-z0-9]*S|--split-string=?)/;
-/** Of socat: the rest is a command. */
+/** Addresses of socat whose rest is a command. */
 const ADDRESS = /(?:^|!!)(?:exec|system|shell):/i;
 /** Texts that a command gives to a shell: `sh -c TEXT`. */
 const textsForShell = (words: readonly string[]): readonly string[] =>
@@ -203,7 +203,7 @@ function runBySed(words: readonly string[]): readonly string[] | "unknown" {
   const found = words.slice(at + 1).map((arg) => commandsOfSed(arg.replace(/^-[A-Za-z]*?e|^--e[a-z]*=/, "")));
   return found.includes("unknown") ? "unknown" : found.flat();
 }
-/** Of awk: lines of its input are commands, or texts that it joins. */
+/** Code of awk that runs lines of its input, or texts that it joins, as commands. */
 const RUNS_LINES =
   /system\s*\(\s*(?:[^"\s)]|"(?:[^"\\]|\\.)*"\s*[^)\s])|\|\s*"[^"]*\bsh\b|\|\s*\(?\s*"(?:[^"\\]|\\.)*"\s*"|"\s*"[^|"]*"\s*\)?\s*\|\s*getline/;
 /** Whether what a command runs is made by the shell: `sh -c "$X"`, `env $X`, `find -exec $X`. */
@@ -269,7 +269,7 @@ const makesGiven = (words: readonly string[], text: string): boolean =>
   /^g?make$/.test(nameOf(words[0])) && (WRITES_MAKEFILE.test(text) || words.some((word) => INPUT_OF_MAKE.test(word)));
 const WRITES_MAKEFILE = /(?:>|\btee\b)[^;|&<>\n]{0,300}(?:makefile\b|\.mk\b|\.mak\b)/i;
 const INPUT_OF_MAKE = /^(?:-[A-Za-z]*f|--(?:fi|ma)[a-z]*=)?(?:-|\/dev\/(?:stdin|fd\/\d+)|\/proc\/.*)$/;
-/** Of a text that a command prints: it is another one then. */
+/** Marks of a printed text that the command changes: its output is another text. */
 const EXPANDED = /\\[0-7xu]|[${*?[~%]/;
 const isPrinted = (words: readonly string[]): boolean => SHOWN.has(nameOf(words[0])) && !(words[0] === "printf" && words.length > 2);
 /** Print what their arguments say. */
@@ -287,7 +287,7 @@ function splitCommands(text: string): Commands {
     .map((words) => words.slice(words.findIndex((word) => !isBefore(word))))
     .filter((words) => words.length > 0);
 }
-/** What is redirected is no word of the command, but a text that it gets as its input may be one. */
+/** A redirection is no word of the command, but a text that the command gets as its input may be one. */
 function withoutRedirections(part: string): readonly string[] {
   if (!/[<>]/.test(part)) return part.trim().split(/\s+/);
   const words = part

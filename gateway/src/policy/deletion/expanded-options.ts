@@ -16,7 +16,7 @@ const OF_MODES = words(
 const OF_GIT = words(
   "clean rm worktree stash reset checkout switch restore checkout-index read-tree sparse-checkout submodule update-ref gc reflog repack",
 );
-/** Of those: delete by their own first word, which an expansion in quotes may be. */
+/** Those that delete by their own first word, which an expansion in quotes may be. */
 const BY_FIRST_WORD = words("stash worktree submodule reflog");
 
 /** Whether a command of a program of several modes has a mode that the shell makes. */

@@ -6,9 +6,9 @@ import { nameOf } from "../wrappers.ts";
 import type { Commands } from "./reading.ts";
 
 const SHOWS_DIFFERENCE = /^(?:diff(?:-index|-tree|-files)?|show|log|stash|format-patch)$/;
-/** Of git diff: in the other direction, or of two folders. */
+/** Options of git diff: in the other direction, or of two folders. */
 const TAKES_AWAY = /^-[A-Za-z]*R|^--no-ind/;
-/** Of diff: folders, or files that one side does not have. */
+/** Options of diff: folders, or files that one side does not have. */
 const OF_FOLDERS = /^-[A-Za-z]*[rN]|^--(?:rec|new|uni)/;
 const ONLY_SHOWS = /^--(?:ch|st|num|su|dr)/;
 

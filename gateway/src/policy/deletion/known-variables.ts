@@ -38,7 +38,7 @@ export function maySetAnyVariable(text: string): boolean {
 }
 /** Spellings that this reading does not undo. */
 const SPELT = /\$'|\\\n/;
-/** What stands before the folder is made: nothing that may skip it. */
+/** The text before the folder is made, with nothing that may skip it. */
 const BEGIN = /^(?:\s*set -[A-Za-z]+(?: pipefail)?\s*(?:;|&&|\n))?\s*/;
 /** The folder is new, below the folder for temporary files, and its name is given by the program. */
 const MKTEMP_ASSIGNMENT =
@@ -46,12 +46,12 @@ const MKTEMP_ASSIGNMENT =
 /** Variables that are set before any command begins. */
 const OF_SYSTEM =
   /^(?:HOME|PWD|OLDPWD|PATH|IFS|USER|LOGNAME|SHELL|TMP|TEMP|TMPDIR|LANG|TERM|MAIL|HOSTNAME|CDPATH|ENV|BASH\w*|ZDOTDIR|RANDOM|SECONDS|LINENO|PPID|UID|EUID|OPTARG|OPTIND|REPLY|XDG_\w+|LC_\w+|GSV\w*|_)$/;
-/** What people call their tools by. Their values come from outside the text. */
+/** Variables that usually name tools. Their values come from outside the text. */
 const TOOLS: ReadonlySet<string> = new Set("CC CXX CPP LD AR MAKE CARGO RUSTC PYTHON PYTHON3 NODE NPM GO JAVA".split(" "));
 /** Longer texts are left as they are: an unknown variable only asks more. */
 const MAX_TEXT = 20_000;
 
-/** What a shell runs at its end, as a command where it is set. */
+/** A trap: the shell runs its code at the end; it is read as a command where it is set. */
 const TRAP = /(?<=^|[;&|\n] ?)trap '([\w ./;&|>$"{}-]*)'(?: (?:EXIT|INT|TERM|HUP|QUIT|ERR|0|1|2|15))+(?=\s*(?:[;&|\n]|$))/g;
 const withoutTraps = (text: string): string =>
   text.replaceAll(TRAP, (whole, code: string) => (code.split('"').length % 2 === 1 ? `{ ${code}\n}` : whole));

@@ -26,7 +26,7 @@ export function mentionsDeletion(words: readonly string[], reading: Reading): bo
   if (isMentioned(text, program, reading) || (bare !== text && isMentioned(bare, program, reading))) return true;
   return text.includes("\\") && ESCAPE.test(text) && isMentioned(withoutQuotes(withoutEscapes(text)), program, reading);
 }
-/** Of printf, `echo -e` and the strings of most languages. Several backslashes are one for a shell inside of another. */
+/** Escapes of printf, `echo -e` and the strings of most languages. Several backslashes are one for a shell inside of another. */
 const ESCAPE = /\\(?:[abefnrtv]|x[\da-f]|[0-7]|u\{?[\da-f])/i;
 const ESCAPES = /(?<!\\)\\{1,64}(?:x([\da-f]{1,2})|u\{?([\da-f]{2,6})\}?|(0?[0-7]{1,3})|([abefnrtv]))/gi;
 /** The text that a program makes of one with escapes. A control character may end a word or a line: what follows may begin a command. */
@@ -56,13 +56,13 @@ function isMentioned(text: string, program: string, reading: Reading): boolean {
 /** Functions of common languages that delete a folder with what is in it. */
 const REMOVES_FOLDERS =
   /(?:\b|\s-[a-z]{0,3}e)(?:_{0,2}rmtree(?:_\w{1,20})?|remove_tree|rm_rf|rm_r|remove_dir(?:_all)?|remove_entry(?:_secure)?|deltree|del_dir_r|RemoveAll|deleteRecursively|emptyDir(?:Sync)?)\b|\b(?:deleteDir(?:ectory)?|cleanDirectory)\s{0,9}\(|\([\w:]{0,20}\bdelete-(?:directory|tree)\b|\bunlink[\s(]*(?:glob|<|@|for(?:each)?\b)|\b(?:delete|unlink|rm|rm_f|remove)\b[\s(]{0,9}\*[A-Za-z_]|\bfile\s+del(?:e|et|ete)?\s+-f|\bdelete\s*\([^()]{0,300},\s*["']?rf["']?\s*\)|(?<!\bDeno\W{0,9})\bremoveSync\b|\brm\s{0,9}\(\s{0,9}\\?["'`]-[A-Za-z]{0,9}[rR]/;
-/** Of Python: makes an environment in a folder that it empties first. */
+/** Python that makes an environment in a folder, which it empties first. */
 const CLEARS = /\b(?:venv|EnvBuilder|virtualenv)\b[^\n]{0,300}\bclear\s{0,9}=\s{0,9}(?!False|0)/;
-/** Of JavaScript: those do it with an option that may stand anywhere in the code. `rm` is a function, not the program. */
+/** JavaScript that deletes a folder by an option, which may stand anywhere in the code. `rm` is a function, not the program. */
 const REMOVES_WITH_OPTION =
   /\brm(?:dir)?(?:Sync\b|\s{0,9}\(|`?\s{0,9}[\]}:]|\?\.|\.(?:call|apply|bind)\b)|\bDeno\b[^;]{0,20}\bremove|\bremove(?:Sync)?\b[^;]{0,20}\bDeno/;
 const IS_RECURSIVE = /\brecursive\b|\\(?:x|u)/;
-/** Of several languages: what a folder holds, or a list that comes from elsewhere, and a function that deletes one file. */
+/** Functions of several languages that list a folder or get a list from elsewhere; with a function that deletes one file. */
 const LISTS =
   /\b(?:walk|fwalk|scandir|listdir|r?glob|iterdir|readdir(?:Sync)?|opendir|DirectoryIterator|WalkDir|read_dir|each_child|children|entries|stdin)\b|\bDir\s{0,9}[.[]|\bFind\b/i;
 /** One of these is in any such name. Most texts have none. */
@@ -95,6 +95,6 @@ function deletesList(words: readonly string[], text: string): boolean {
     return true;
   return words.some((word) => /^(?:perl|ruby)/.test(nameOf(word))) && words.some((word) => READS_LINES.test(word));
 }
-/** Of code: to a folder that ends with the command. */
+/** Code that moves a file to a folder that ends with the command. */
 const MOVES_AWAY =
   /\b(?:move|rename(?:s|Sync)?|mv|os\s{0,9}\.\s{0,9}replace)\b(?:\s{0,9}\(|[^\n;]{0,300},)\s{0,9}(?:[\w.]{1,40}\(\s{0,9})?f?["'`]?\/(?:dev\/(?!null\b|std|tty|fd\b|zero\b|u?random\b)|(?:run|proc|var\/(?:run|tmp))\b)/;

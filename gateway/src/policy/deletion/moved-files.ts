@@ -65,7 +65,7 @@ function movesOneFile(text: string): boolean {
   const [program, ...args] = bringing[0]?.words ?? [];
   const operands = args.filter((arg) => !/^-[fvn]+$/.test(arg));
   const [file = "", to = ""] = operands;
-  // What is deleted in the same text may be a folder with such a name.
+  // A deletion in the same text may be of a folder with such a name.
   const isAlone = read.commands.every(({ words }) => words[0] === program || !(runsAnother(words) || words.some(namesDeleter)));
   return isAlone && bringing.length === 1 && program === "mv" && operands.length === 2 && /^(?!-)/.test(to) && isFileByName(file);
 }
@@ -107,7 +107,7 @@ function movedBy(words: readonly string[]): readonly Move[] {
   if (operands.at(-1) === "+") operands.pop();
   const hasTarget = target !== undefined;
   const move = { operands: hasTarget ? [...operands, target ?? ""] : operands, hasTarget, before: words.slice(0, at).join(" ") };
-  // What is exchanged goes both ways.
+  // An exchange moves both ways.
   return words.some((word) => /^--ex/.test(word)) ? [move, { ...move, operands: [...operands].reverse() }] : [move];
 }
 
@@ -117,7 +117,7 @@ export const LINKERS: ReadonlySet<string> = new Set(["ln", "gln", "link", "mount
 export const MOVERS: ReadonlySet<string> = new Set(
   "mv gmv cp gcp rename install rsync tar gtar bsdtar unzip 7z cpio git rclone scp exch".split(" "),
 );
-/** Of a text that names no program of these sets. */
+/** The trust in paths of temporary folders when a text names no program of these sets. */
 export const trustByWords = (text: string): TemporaryTrust => {
   if (!MAY_MOVE.test(text)) return "all";
   if (/symlink/i.test(text)) return "none";
@@ -126,7 +126,7 @@ export const trustByWords = (text: string): TemporaryTrust => {
 };
 /** Most texts have none of these. */
 const MAY_MOVE = /symlink|rename|move|replace|mv/i;
-/** What is moved by code, with its name when it is written out. It may be a folder, and below a temporary one it is elsewhere. */
+/** A move by code, with the file's name when it is written out. The file may be a folder, and paths below it lead elsewhere then. */
 const MOVES_IN_CODE =
   /(?:\b(?:move|rename(?:s|Sync)?|mv|os\s{0,9}\.\s{0,9}replace)\s{0,9}\(\s{0,9}|\.replace\s{0,9}\(\s{0,9}(?=f?["']\/)|\brename\s{1,9}(?=["'$\\]|q\W)|\.(?:mv|move)\s{1,9}(?=["'])|-E\s{1,9}rename\s{1,9})(?:\\?["'`]?([\w./-]{1,300}))?/g;
 export function trustIn(text: string, commands: Commands): TemporaryTrust {

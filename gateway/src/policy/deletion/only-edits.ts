@@ -14,7 +14,7 @@ const SHOW = words("cat ls echo printf wc head tail grep egrep fgrep true pwd cd
 const GIT = words("add status diff");
 /** Modules of Python whose arguments hold no code. */
 const CHECKS = words("pytest unittest");
-/** Of those: take commands from the input, start an interpreter, or delete a folder. */
+/** Options of these modules that take commands from the input, start an interpreter or delete a folder. */
 const MORE_THAN_CHECKS = /^--(?:p[dx]|tr|usep|tx|rsync|bas)|^-o|^--ov/;
 
 const PATH = String.raw`([\w.\/-]{1,300})`;
@@ -48,7 +48,7 @@ export function onlyEdits(text: string): boolean {
     seen.changes = true;
     at = end;
   }
-  // What is written may be what a check runs. In another folder the names say less.
+  // A check may run a written file. In another folder the names say less.
   return !(seen.checks && seen.changes) && !(seen.git && seen.goes);
 }
 interface Written {
@@ -75,7 +75,7 @@ function writtenBy(line: string): Written | undefined {
   const around = [begin.slice(0, Math.max(cut, 0)).replace(/&$/, ""), after[2] ?? ""].filter((part) => part.trim() !== "");
   return { path, end: single ?? double ?? bare ?? "", isIndented: dash === "-", isQuoted: bare === undefined, around };
 }
-/** Of the workspace, or directly in the folder for temporary files. No other program runs something because of it. */
+/** A file in the workspace or directly in the folder for temporary files, which makes no other program run something. */
 const isOrdinaryFile = (path: string): boolean => isOrdinaryInside(path.replace(/^\/tmp\/(?=[^/]+$)/, "")) && !path.endsWith("/");
 
 function areEdits(line: string, seen: Seen): boolean {

@@ -7,7 +7,7 @@ const NO_VALUE =
 /** Letters before it have no value. */
 const SHOWS = /^(?:-[avzhrltpgoDHAXPxuSqicRbWk]*n[avzhrltpgoDHAXPxuSnqicRbWk]*|--dry-run)$/;
 
-/** What its target does not have is deleted, also a folder in the place of a file, or its source. */
+/** Counts what rsync deletes: files that the source does not have, a folder in the place of a file, or the source. */
 export function byRsync(args: readonly string[], trust: TemporaryTrust): number | "many" {
   if (!args.some((arg) => /^--(?:del|remove-s|force$)/.test(arg))) return 0;
   const isOption = (at: number): boolean => at === 0 || NO_VALUE.test(args[at - 1] ?? "");

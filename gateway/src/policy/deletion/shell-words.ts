@@ -7,7 +7,7 @@ export interface ReadCommand {
   readonly words: readonly string[];
   /** The shell makes the name of the program out of a variable, a substitution or a pattern. */
   readonly isUnknown: boolean;
-  /** Of each word: the shell may make an option of it. */
+  /** For each word: whether the shell may make an option of it. */
   readonly options: readonly boolean[];
 }
 export interface Word {

@@ -53,7 +53,7 @@ const PLACES: ReadonlyMap<string, Place> = new Map(
     ] satisfies [string, Place][]
   ).flatMap(([names, place]) => names.split(" ").map((name): [string, Place] => [name, place])),
 );
-/** Of such a program, behind any that run it. */
+/** The texts of such a program, also when other programs run it. */
 function textsIn(words: readonly string[]): readonly string[] {
   const begin = words.findIndex((word) => PLACES.has(nameOf(word)));
   const place = PLACES.get(nameOf(words[begin]));
@@ -76,9 +76,9 @@ function textsIn(words: readonly string[]): readonly string[] {
 /** A function of a common language that gives a text to a shell, with the text written out. */
 const CALLS =
   /\b(?:system|popen\d?|exec(?:Sync)?|spawn(?:Sync)?|getoutput|getstatusoutput|check_output|check_call|run|call|Popen|shell_exec|passthru|proc_open|capture2e?|qx)\s{0,9}\(?\s{0,9}(?:q[qx]?\s?\(([^)]{0,1000})\)|q?[qx]?\{((?:[^{}]|\{[^{}]{0,100}\}){0,1000})\}|(?:"""|''')([^"']{1,1000})|"((?:[^"\\]|\\.){0,1000})"|'((?:[^'\\]|\\.){0,1000})'|`((?:[^`\\]|\\.){0,1000})`)/g;
-/** Of Perl, Ruby and PHP: run as they stand. */
+/** Texts that Perl, Ruby and PHP run as they stand. */
 const RUN = /`([^`]{1,1000})`|%x\s?[({[]([^)}\]]{1,1000})/g;
-/** Of awk: what it writes to a command, or reads from one. */
+/** Commands that awk writes to or reads from. */
 const PIPES = /\|\s{0,9}"((?:[^"\\]|\\.){1,1000})"|"((?:[^"\\]|\\.){1,1000})"\s{0,9}\|/g;
 /** What these languages put into a text in double quotes, and JavaScript into a template. */
 const INTERPOLATED = /(?<!\\)[$@](?:\w{1,60}|\{\w{1,60}\})/g;

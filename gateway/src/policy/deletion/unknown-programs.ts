@@ -28,7 +28,7 @@ const TAKES_NO_COMMAND: ReadonlySet<string> = new Set([
     "wget http https scp rsync gh glab hub heroku gcloud az helm terraform dig host nslookup ping"
   ).split(" "),
 ]);
-/** What follows are names of packages or pages. */
+/** Subcommands that names of packages or pages follow. */
 const NAMES_FOLLOW = /^(?:i|install|add|remove|uninstall|upgrade|update|outdated|info|show|search|why|list|ls|view|edit|help|man|docs)$/;
 const BARE = /^(?:\/[^\s]{1,300}\/)?[A-Za-z0-9][\w.+-]{0,40}$/;
 const RUNS_CODE = /^(?:(?:ba|da|z|k|fi)?sh|python[\d.]*|perl|ruby|node)$/;

@@ -5,7 +5,7 @@
 import { isAwaitingNode, nodeOf, type WaitingCall } from "../../calls/open-call.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
 import type { EffectOf } from "../machine/effect.ts";
-import type { EventBody, LookedCall, PresentDecision } from "../machine/event.ts";
+import type { EventBody, LookedCall, CurrentDecision } from "../machine/event.ts";
 import type { State } from "../machine/state.ts";
 import { backoff, type Flight, type FlightEnd } from "../pump.ts";
 
@@ -13,7 +13,7 @@ export interface AwaitPorts {
   readonly state: () => State | undefined;
   readonly gateway: Pick<GatewayPort, "awaitNodes">;
   /** What the policy says now. Undefined: the call does not wait any more. Rejects when the policy can't be asked. */
-  readonly decide: (call: WaitingCall) => Promise<PresentDecision | undefined>;
+  readonly decide: (call: WaitingCall) => Promise<CurrentDecision | undefined>;
   /** False: it changed nothing. */
   readonly commit: (event: EventBody) => boolean;
   /** Stores the denials among these decisions, which were made about the calls of `state`. Never rejects. */
@@ -21,7 +21,7 @@ export interface AwaitPorts {
 }
 export interface DecidedWait {
   readonly call: WaitingCall;
-  readonly present: PresentDecision;
+  readonly current: CurrentDecision;
 }
 const ASK_AGAIN_MS = 300_000;
 /** The machine is connected, and the settings of the run do not say so yet. */
@@ -52,11 +52,11 @@ export async function awaitNodes(effect: EffectOf<"AwaitNodes">, flight: Flight,
       return "done";
     }
     const ready = waiting.filter(({ callId }) => answer.ready.includes(callId));
-    const decided = await Promise.all(ready.map(async (call) => ({ call, present: await ports.decide(call) })));
-    back = decided.flatMap(({ call, present }) => (present === undefined || isAway(present) ? [] : [{ call, present }]));
+    const decided = await Promise.all(ready.map(async (call) => ({ call, current: await ports.decide(call) })));
+    back = decided.flatMap(({ call, current }) => (current === undefined || isAway(current) ? [] : [{ call, current }]));
     missed = back.length < ready.length;
     const refused = answer.full ? waiting.filter((call) => !ready.includes(call)).map(({ callId }) => ({ callId })) : [];
-    looked = [...back.map(({ call: { callId }, present }) => ({ callId, present })), ...refused];
+    looked = [...back.map(({ call: { callId }, current }) => ({ callId, current })), ...refused];
   } catch {
     return backoff(flight.tries, MAX_RETRY_MS);
   }
@@ -65,4 +65,4 @@ export async function awaitNodes(effect: EffectOf<"AwaitNodes">, flight: Flight,
   // After a commit that changed what waits, this effect is settled, and a new one tells the rest.
   return { retryInMs: missed ? LOOK_AGAIN_MS : ASK_AGAIN_MS };
 }
-const isAway = ({ target }: PresentDecision): boolean => target.kind === "node" && target.isAway === true;
+const isAway = ({ target }: CurrentDecision): boolean => target.kind === "node" && target.isAway === true;

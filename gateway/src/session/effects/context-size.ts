@@ -16,7 +16,7 @@ export interface Sized {
   /** Tokens that the messages may take, and whether they take more. */
   readonly budget: number;
   readonly exceeds: boolean;
-  /** Of the whole context, prompt and tools included. */
+  /** Tokens of the whole context, prompt and tools included. */
   readonly tokens: number;
   /** There is no headroom for an answer; this is what could be compacted. */
   readonly plan?: CutPlan;

@@ -1,4 +1,4 @@
-/** Whether a model call is made or room first, and who is asked for summaries: the interpreters against far ends that the test plays. */
+/** Whether a model call is made or headroom first, and who is asked for summaries: the interpreters against far ends that the test plays. */
 import { archiving, base, flight, media, ORIGIN, replied, RUN as RUN_BASE, unlimited } from "../../../test/session/effect-bench.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";

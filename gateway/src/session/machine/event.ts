@@ -95,15 +95,15 @@ export interface ReplyCall {
   readonly binding?: Binding;
 }
 /** What the policy says about a waiting call when its answer comes. */
-export interface PresentDecision {
+export interface CurrentDecision {
   readonly target: CallTarget;
   readonly binding: Binding;
   readonly args: Readonly<Record<string, unknown>>;
 }
-/** A call that waits for its machine, and what becomes of it. `present` absent: the gateway keeps no more calls that wait. */
+/** A call that waits for its machine, and what becomes of it. `current` absent: the gateway keeps no more calls that wait. */
 export interface LookedCall {
   readonly callId: string;
-  readonly present?: PresentDecision;
+  readonly current?: CurrentDecision;
 }
 export type EventBody =
   /** A message arrives. `bytes` is its size in the queue. */
@@ -218,7 +218,7 @@ export type EventBody =
   | { readonly type: "NodeChanged"; readonly nodeId: string; readonly online: boolean; readonly calls?: readonly LedgerEntry[] }
   | { readonly type: "Delivered"; readonly upto: number }
   /**
-   * The owner answered a question. `hash`: what the answer was given to, when the answerer names it. `present`: the decision of the
+   * The owner answered a question. `hash`: what the answer was given to, when the answerer names it. `current`: the decision of the
    * policy now, without which nothing is allowed.
    */
   | {
@@ -232,7 +232,7 @@ export type EventBody =
       readonly hash?: string;
       /** With an allowance: for how long calls like this one are allowed. Absent: this call only. */
       readonly choice?: GrantChoice;
-      readonly present?: PresentDecision;
+      readonly current?: CurrentDecision;
     }
   /** A CancelTool, StoreResult, AppendMemory or DeleteMedia has ended, or is given up. */
   | { readonly type: "EffectDone"; readonly effectId: string }

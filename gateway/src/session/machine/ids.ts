@@ -9,13 +9,13 @@ export const modelEffectId = (run: Pick<Thinking, "ordinal" | "step" | "attempt"
   `r${run.ordinal}/t${run.step}/m${run.attempt}`;
 export const dispatchEffectId = (run: Pick<RunCore, "ordinal" | "step">, call: Pick<OpenCall, "index" | "dispatch">): string =>
   `r${run.ordinal}/t${run.step}/d${call.index}.${call.dispatch}`;
-/** Of the one effect that an archive has open. */
+/** The id of the one open effect of an archive. */
 export const archiveEffectId = (run: Pick<Archiving, "ordinal" | "attempt" | "stage">): string =>
   `${run.stage === "archive" ? "a" : "s"}${run.ordinal}/${run.attempt}`;
 export const memoryEffectId = (ordinal: number): string => `memory/${ordinal}`;
 /** Where memories wait for the owner. */
 export const MEMORY_QUARANTINE = "memory/quarantine/";
-/** Of a daily file, under the agent's folder. `date` is YYYY-MM-DD. */
+/** The path of a daily file, under the agent's folder. `date` is YYYY-MM-DD. */
 export const memoryPath = (date: string): string => `memory/${date}.md`;
 export const mediaEffectId = (ordinal: number): string => `media/${ordinal}`;
 /** One per run, because a run ends exactly once. */
@@ -30,7 +30,7 @@ export const callIdOf = (ref: string, run: Pick<RunCore, "ordinal" | "step">, in
   `${ref}/r${run.ordinal}/${run.step}/${index}`;
 /** The id that providers see; every one of them takes these characters. */
 export const providerCallId = (run: Pick<RunCore, "ordinal" | "step">, index: number): string => `call_${run.ordinal}_${run.step}_${index}`;
-/** Of a question about a run's limit, before this model call. */
+/** The id of the question about a run's limit, before this model call. */
 export const limitCallId = (ref: string, run: Pick<WaitingRun, "ordinal" | "step" | "attempt">): string =>
   `${ref}/r${run.ordinal}/${run.step}/limit${run.attempt}`;
 /** Where the full text of a long result is kept, under the agent's folder (G4). */

@@ -42,7 +42,7 @@ export interface SentCall {
   readonly model: string;
   /** Tokens of the context layers 1 to 6. */
   readonly layers: readonly number[];
-  /** Of layer 3: the definitions of the tools. */
+  /** Tokens of the definitions of the tools, which are a part of layer 3. */
   readonly tools: number;
 }
 /** A call of the model without an answer. */

@@ -107,7 +107,7 @@ export interface Thinking extends RunCore {
   readonly phase: "thinking";
   /** Each start of this step's model call has its own number; completions of other attempts are dropped. */
   readonly attempt: number;
-  /** Failures of this step at the present model. */
+  /** Failures of this step at the current model. */
   readonly tries: number;
   /** Times that this step's call was lost and started again. */
   readonly restarts: number;
@@ -176,7 +176,7 @@ export interface Archiving extends ArchiveIntent {
   readonly ordinal: number;
   /** Every start of an effect has its own number. */
   readonly attempt: number;
-  /** Failures and restarts of the present stage or chunk. */
+  /** Failures and restarts of the current stage or chunk. */
   readonly failures: number;
   readonly restarts: number;
   /** Rows that leave the conversation: seq in [from, upto]. */
@@ -243,7 +243,7 @@ export interface ClosedCall {
   readonly name: string;
   readonly runId: string;
   readonly outcome: ToolOutcome;
-  /** Of a late result. Absent: not known. */
+  /** The label of a late result. Absent: not known. */
   readonly taint?: Taint;
 }
 
@@ -270,7 +270,7 @@ export interface RunningProcess {
   /** As the node names it. */
   readonly processId: string;
   readonly callId: string;
-  /** Of what the process prints: that of the call. Absent: not known. */
+  /** The label of the process's output: that of the call. Absent: not known. */
   readonly taint?: Taint;
   /** It was ended because everything is stopped: its end wakes no one. */
   readonly stopped?: true;
@@ -320,9 +320,9 @@ export interface State {
   readonly wakes?: { readonly from: number; readonly count: number };
   /** The newest `ENDED_QUESTIONS` of them. */
   readonly questions?: readonly EndedQuestion[];
-  /** Of the last report of questions to the gateway. */
+  /** The number of the last report of questions to the gateway. */
   readonly approvalRevision?: number;
-  /** Of the last report of calls that wait for machines. */
+  /** The number of the last report of calls that wait for machines. */
   readonly waitRevision?: number;
   /** GSV is stopped: messages wait, and nothing starts. */
   readonly held?: true;
@@ -332,7 +332,7 @@ export interface State {
   readonly lastRoute?: ReplyRoute;
   /** No reset by policy, and no compaction for headroom, before this (wall time). */
   readonly autoResetAfter: number;
-  /** Of the present conversation. */
+  /** Compactions of the current conversation. */
   readonly compactions: number;
   readonly context?: KnownContext;
   /** The highest label of everything that the conversation has read since the last reset or the owner's `/trust`. Absent: owner. */

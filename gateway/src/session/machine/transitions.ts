@@ -118,7 +118,7 @@ export const TRANSITIONS = {
   archiveRestarted: { from: ["archiving"], on: ["Tick", "Woke"], to: "archiving" },
   archiveGivenUp: { from: ["archiving"], on: ["Archived", "ArchiveFailed", "Tick", "Woke"], to: "next" },
 
-  // What waited.
+  // Work that waited.
   runResumes: { from: ["next"], to: "thinking" },
   waitingCompactionBegins: { from: ["next"], to: "archiving" },
   waitingCompactionDropped: { from: ["next"] },

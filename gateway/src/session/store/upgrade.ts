@@ -1,5 +1,5 @@
 /**
- * PURE. State rows of earlier versions become the present `State`. Reads every version up to STATE_VERSION and refuses newer ones;
+ * PURE. State rows of earlier versions become the current `State`. Reads every version up to STATE_VERSION and refuses newer ones;
  * writes nothing: the converted state is stored with the session's next commit.
  *
  *   1 -> 2  `identity.isMain` is `identity.isOwnersSession`; open calls are a union by `status` with a `target` in the place of an
@@ -67,7 +67,7 @@ type StateV3 = Omit<State, "v" | "taint"> & { readonly v: 3 };
 type StateV4 = Omit<State, "v"> & { readonly v: 4 };
 type StateV5 = Omit<State, "v"> & { readonly v: 5 };
 
-/** Of the message that a run began with, as its log row has it. */
+/** The origin of the message that a run began with, as its log row has it. */
 export type OriginOfRun = (runId: string) => Origin | undefined;
 
 /** Throws NewerStateError for a state that a newer program has written. */

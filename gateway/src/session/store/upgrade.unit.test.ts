@@ -57,7 +57,7 @@ const V2: readonly Pick<Stored, "name" | "parts" | "log">[] = readFileSync(
   .map((line) => JSON.parse(line));
 describe("[P21] state of version 2", () => {
   for (const { name, parts, log } of V2)
-    test(`${name}: it is read, is valid, goes on after a wake, and is stored as the present version`, () => {
+    test(`${name}: it is read, is valid, goes on after a wake, and is stored as the current version`, () => {
       const state = read({ parts, log });
       checkState(state);
       assert.equal(JSON.parse(parts["session"] ?? "").v, 2);
@@ -74,7 +74,7 @@ describe("[P21] state of version 2", () => {
 
 describe("[P21] state of version 1", () => {
   for (const { name, parts, log } of V1)
-    test(`${name}: it is read, is valid, goes on after a wake, and is stored as the present version`, () => {
+    test(`${name}: it is read, is valid, goes on after a wake, and is stored as the current version`, () => {
       const state = read({ parts, log });
       checkState(state);
       assert.equal(state.v, STATE_VERSION);
@@ -249,7 +249,7 @@ describe("[P21] state of version 1", () => {
   });
 });
 
-test("[P21] state of version 5 is that of the present one, which may have calls that wait for machines", () => {
+test("[P21] state of version 5 is that of the current one, which may have calls that wait for machines", () => {
   const present = read(stored("acting, nothing handed over"));
   const old = read({ parts: { session: JSON.stringify({ ...present, v: 5 }) } });
   assert.deepEqual(old, present);

@@ -15,7 +15,7 @@ import { agentFolder, dailyPath, fileKey, MARKER, MEMORY_FOLDER } from "../keys.
 export const MAX_AGE_MS = 15_000;
 const MAX_AGENTS = 64;
 const MAX_BYTES = 16 * 1024 * 1024;
-/** Of a larger daily file only a part is read, with a second read. */
+/** A larger daily file is read in part only, with a second read. */
 const MAX_WHOLE_BYTES = 1024 * 1024;
 
 /** Files that the prompt reads, by name. */

@@ -15,7 +15,7 @@ const MAX_LIST_ENTRIES = 5_000;
 /** Folders that are looked at. */
 const MAX_FOLDERS = 500;
 const AT_ONCE = 8;
-/** Of a folder whose files all have a label, so many pages are read. */
+/** Pages that are read of a folder whose files all have a label. */
 const MAX_PAGES = 4;
 const PAGE = 250;
 const UNKNOWN: Taint = { label: "world", source: "names of the workspace" };

@@ -14,7 +14,7 @@ import { byMetadata, createVersions, MAX_KEPT_BYTES, taintMetadata } from "../ve
 import { isMemory, protectionOf, refusal } from "./protection.ts";
 
 export interface Received {
-  /** Of the transfer. */
+  /** The id of the transfer. */
   readonly id: string;
   readonly agentId: string;
   readonly path: WorkspacePath;
@@ -58,7 +58,7 @@ export function receiveProblem(agentId: string, path: WorkspacePath): Failure | 
   return { ok: false, error: { reason: "workspace.protected", message, hint } };
 }
 
-/** The present file; undefined: none. */
+/** The current file; undefined: none. */
 export async function presentFile(bucket: Bucket, agentId: string, path: WorkspacePath): Promise<Result<R2Object | undefined>> {
   const head = await guarded(`read \`${path}\``, () => bucket.head(fileKey(agentId, path)));
   return head.ok ? { ok: true, value: head.value && !isMark(head.value) ? head.value : undefined } : head;

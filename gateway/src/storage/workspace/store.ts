@@ -30,9 +30,9 @@ export interface ChangeOptions {
 export interface WriteOptions extends ChangeOptions {
   /** An etag, a version's name, or `absent`: write only if the file still has this state. */
   readonly ifMatch?: string;
-  /** Of `update`: nothing of the old content stays, so its label goes too. */
+  /** For `update`: nothing of the old content stays, so its label goes too. */
   readonly whole?: boolean;
-  /** Of `write` and `delete`: the definition of an agent, which the gateway has checked. */
+  /** For `write` and `delete`: the definition of an agent, which the gateway has checked. */
   readonly definition?: true;
 }
 export interface WorkspaceLog {
@@ -70,7 +70,7 @@ export interface WorkspaceStore {
   ): Promise<Result<{ readonly path: string; readonly deleted: true; readonly kept: boolean }>>;
   log(agentId: string, path: string): Promise<Result<WorkspaceLog>>;
   readVersion(agentId: string, path: string, version: string, maxBytes?: number): Promise<Result<FileContent>>;
-  /** The present version and sha256 of a file, of any size; undefined: there is no such file. */
+  /** The current version and sha256 of a file, of any size; undefined: there is no such file. */
   state(agentId: string, path: string): Promise<Result<FileVersion | undefined>>;
   /** Whether the content of an earlier version is kept. */
   hasVersion(agentId: string, path: string, version: string): Promise<Result<boolean>>;

@@ -274,7 +274,7 @@ describe("[ST9] what agents wrote stays in the channel while everything is stopp
   const live = (deliveryId: string) => port().reply({ kind: "live", route: ROUTE, deliveryId, text: "so far" });
   const mayDeliver = () => channelEntrypoint().mayDeliver({ account });
 
-  test("the gateway marks what agents wrote, gives its word for 2 s, and none during a stop; notices of the system have no mark", async () => {
+  test("the gateway marks what agents wrote, gives it a send permit of 2 s, and none during a stop; notices of the system have no mark", async () => {
     const ref = await refOf(GUEST);
     const now = 1_800_000_000_000;
     vi.spyOn(Date, "now").mockReturnValue(now);

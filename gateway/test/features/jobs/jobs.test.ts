@@ -202,7 +202,7 @@ describe("[JB2] the same key", () => {
     await stands(ids[0], "succeeded");
     expect(stage.calls).toHaveLength(1);
   });
-  test("finds its job also when the agent is gone, with the present status", async () => {
+  test("finds its job also when the agent is gone, with the current status", async () => {
     await stage.peer.ok("agents.define", { text: "metadata: { id: one, name: sorter }\ncore_context: { system_prompt: You sort. }\n" });
     const sort = { ...TASK, agent_name: "sorter" };
     await stage.peer.ok("gateway.stop", {});

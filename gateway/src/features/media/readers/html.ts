@@ -3,7 +3,7 @@ import { eachInTurns } from "./reading.ts";
 import { attribute, unescaped, xmlParts } from "./xml.ts";
 
 const LEFT_OUT = new Set(["script", "style", "noscript", "template", "svg", "head", "title"]);
-/** What stands in these is text to a browser, whatever it looks like, so it is taken out before anything is read as tags. */
+/** Removes these elements before tags are read: to a browser their content is text, whatever it looks like. */
 function withoutRaw(source: string): string {
   // Letters of ASCII only: others change their length, and with it every position.
   const lower = source.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());

@@ -85,12 +85,12 @@ export function approvalAnswered(d: Draft, event: EventOf<"ApprovalAnswered">, d
     return;
   }
   if (event.answer === "deny") return deny(d, run, call, event, done);
-  // Without the present decision no one knows whether the call may be made.
-  if (event.present === undefined) {
+  // Without the current decision no one knows whether the call may be made.
+  if (event.current === undefined) {
     d.answer = { type: "unknown" };
     return;
   }
-  allow(d, run, call, event, event.present, done);
+  allow(d, run, call, event, event.current, done);
 }
 /** The run with other calls, by a transition. */
 export type Done = (d: Draft, name: TransitionName, run: Acting, calls: readonly OpenCall[]) => void;
@@ -115,7 +115,7 @@ function allow(
   run: Acting,
   call: AwaitingCall,
   { by, choice }: EventOf<"ApprovalAnswered">,
-  { target, binding, args }: NonNullable<EventOf<"ApprovalAnswered">["present"]>,
+  { target, binding, args }: NonNullable<EventOf<"ApprovalAnswered">["current"]>,
   done: Done,
 ): void {
   const { approval } = call;
@@ -131,7 +131,7 @@ function allow(
   // Only what was offered can be granted, and only with the answer that counts.
   const granted = choice === undefined || approval.offer === undefined ? {} : { choice };
   d.answer = told(endQuestion(d, call, { ended: "allowed", by, ...granted }));
-  // From the present target: a machine may have come back with other abilities since the question was asked.
+  // From the current target: a machine may have come back with other abilities since the question was asked.
   const { code, hash, policy } = approval;
   const plan = planOf(call.callId, call.index, call.name, target);
   const planned = planCall(plan.waitMs === undefined ? plan : { ...plan, allowed: { code, hash, policy } }, d.at.now);
@@ -144,7 +144,7 @@ function impossible(d: Draft, run: Acting, call: AwaitingCall, by: string, closi
   closeCall(d, run, call, closing);
   done(d, "approvalVoid", run, without(run, call));
 }
-/** What was asked is no longer what would be done, so the answer is void. */
+/** The call is no longer the one that was asked about, so the answer is void. */
 function askAgain(
   d: Draft,
   run: Acting,

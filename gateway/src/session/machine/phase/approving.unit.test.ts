@@ -19,7 +19,7 @@ function answer(b: Bench, more: Partial<EventOf<"ApprovalAnswered">> & { readonl
     type: "ApprovalAnswered",
     answer: "allow",
     by: "client:me",
-    present: { target: target({ ask: ASK }), binding: BINDING, args: {} },
+    current: { target: target({ ask: ASK }), binding: BINDING, args: {} },
     ...more,
   }).answer;
 }
@@ -111,12 +111,12 @@ describe("an answer", () => {
     assert.deepEqual(b.state, after);
     assert.equal(dispatches(b), 0);
   });
-  test("[AP4] [P15] a wrong code, another question's hash, and an allowance without the present policy change nothing", () => {
+  test("[AP4] [P15] a wrong code, another question's hash, and an allowance without the current policy change nothing", () => {
     const b = paused();
     const before = b.state;
     assert.deepEqual(answer(b, { code: "ZZZZZ" }), { type: "unknown" });
     assert.deepEqual(answer(b, { code: code(b), hash: "hash-9" }), { type: "unknown" });
-    const { present: _none, ...bare } = { present: 0, type: "ApprovalAnswered", code: code(b), answer: "allow", by: "x" } as const;
+    const { current: _none, ...bare } = { current: 0, type: "ApprovalAnswered", code: code(b), answer: "allow", by: "x" } as const;
     assert.deepEqual(b.apply(bare).answer, { type: "unknown" });
     assert.deepEqual(b.state, before);
   });
@@ -132,24 +132,24 @@ describe("an answer", () => {
   test("[AP6] [S13] after a change of the policy an allowance is void: the call is asked about again, with a new code", () => {
     const b = paused();
     const first = code(b);
-    const present = {
+    const current = {
       target: target({ ask: { ...ASK, why: "The rule is new." } }),
       binding: { ...BINDING, hash: "hash-1", policy: "p2" },
       args: { command: "ls" },
     };
-    const taken = answer(b, { code: first, present });
+    const taken = answer(b, { code: first, current });
     const second = code(b);
     assert.deepEqual(taken, { type: "approval", ended: "asked_again", code: second });
     assert.notEqual(second, first);
     assert.equal(dispatches(b), 0);
-    assert.deepEqual(answer(b, { code: first, present }), { ...taken, before: b.state.clock.wall });
-    assert.deepEqual(answer(b, { code: second, present }), { type: "approval", ended: "allowed", by: "client:me" });
+    assert.deepEqual(answer(b, { code: first, current }), { ...taken, before: b.state.clock.wall });
+    assert.deepEqual(answer(b, { code: second, current }), { type: "approval", ended: "allowed", by: "client:me" });
     assert.equal(dispatches(b), 1);
   });
   test("[AP6] a policy that denies now, and a machine that is gone, close the call; a denial always holds", () => {
     const gone: CallTarget = { kind: "none", reason: "node.offline", message: "The machine lap is not connected." };
     const b = paused();
-    assert.deepEqual(answer(b, { code: code(b), present: { target: gone, binding: BINDING, args: {} } }), {
+    assert.deepEqual(answer(b, { code: code(b), current: { target: gone, binding: BINDING, args: {} } }), {
       type: "approval",
       ended: "void",
       by: "client:me",
@@ -158,7 +158,7 @@ describe("an answer", () => {
     assert.equal(b.resultOf(CALL).reason, "node.offline");
     const c = paused();
     const other = { target: target({ nodeId: "other" }), binding: { ...BINDING, hash: "hash-2" }, args: {} };
-    assert.deepEqual(answer(c, { code: code(c), present: other }), {
+    assert.deepEqual(answer(c, { code: code(c), current: other }), {
       type: "approval",
       ended: "void",
       by: "client:me",
@@ -166,12 +166,12 @@ describe("an answer", () => {
     });
     assert.equal(dispatches(c), 0);
     const d = paused();
-    assert.equal(answer(d, { code: code(d), answer: "deny", present: { target: gone, binding: BINDING, args: {} } })?.type, "approval");
+    assert.equal(answer(d, { code: code(d), answer: "deny", current: { target: gone, binding: BINDING, args: {} } })?.type, "approval");
     assert.equal(d.resultOf(CALL).reason, "approval.denied");
   });
   test("[AP6] the call is handed over as the machine is now, not as it was when it was asked about", () => {
     const b = paused();
-    answer(b, { code: code(b), present: { target: target({ ask: ASK, ledger: false }), binding: BINDING, args: {} } });
+    answer(b, { code: code(b), current: { target: target({ ask: ASK, ledger: false }), binding: BINDING, args: {} } });
     const [open] = b.state.run.phase === "acting" ? b.state.run.calls : [];
     assert.equal(open?.status, "planned");
     assert.equal(b.effect("DispatchTool").repeatable, false);
@@ -198,13 +198,13 @@ describe("what follows from an answer", () => {
     assert.deepEqual(recorded(paused(), "1h"), [undefined]);
   });
   test("[AP6] asked again unless policy, arguments and machine are those of the question; the new question is shown", () => {
-    for (const present of [
+    for (const current of [
       { target: target({ ask: ASK }), binding: { ...BINDING, policy: "p2" }, args: {} },
       { target: target({ ask: ASK }), binding: { ...BINDING, hash: "hash-2" }, args: {} },
       { target: target({ ask: ASK, nodeId: "other" }), binding: BINDING, args: {} },
     ]) {
       const b = paused();
-      const step = b.apply({ type: "ApprovalAnswered", code: code(b), answer: "allow", by: "x", present });
+      const step = b.apply({ type: "ApprovalAnswered", code: code(b), answer: "allow", by: "x", current });
       assert.deepEqual(step.answer, { type: "approval", ended: "asked_again", code: code(b) });
       assert.deepEqual(step.transitions, ["approvalAskedAgain"]);
       assert.deepEqual(b.notices(), ["paused:", "paused:"]);

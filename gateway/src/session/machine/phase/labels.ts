@@ -5,13 +5,13 @@ import { appendNotice, type Draft, take } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import type { Archiving } from "../state.ts";
 
-/** What enters the context has this label. Returns it for the row; undefined for the owner's own words, which need none. */
+/** Notes the label of a text that enters the context. Returns it for the row; absent for the owner's own words, which need none. */
 export function heard(d: Draft, taint: Taint): { readonly taint?: TaintLabel } {
   const before = d.state.taint ?? OWNER;
   const now = higher(before, taint);
   if (now !== before) d.state.taint = now;
   const { run } = d.state;
-  // What comes after the beginning of a reset stays in the fresh conversation.
+  // Texts that come after the beginning of a reset stay in the fresh conversation.
   if (run.phase === "archiving" && run.kind === "reset") d.state.run = { ...run, heardSince: higher(run.heardSince ?? OWNER, taint) };
   return taint.label === "owner" ? {} : { taint: taint.label };
 }

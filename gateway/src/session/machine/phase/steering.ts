@@ -21,7 +21,7 @@ export function withSteering(d: Draft, run: RunBase): RunBase {
   d.state.updatedAt = d.at.wall;
   return next;
 }
-/** What a message says about its own answer is about the rest of the run. */
+/** A steering message's directives hold for the rest of the run. */
 const withDirectives = (run: RunBase, directives: RunBase["directives"]): RunBase => ({
   ...run,
   directives: { ...run.directives, ...directives },

@@ -242,7 +242,7 @@ describe("[WB4] a message that interrupts", () => {
 
 describe("[WB5] who may steer", () => {
   const client: Origin = { kind: "client", clientId: "t" };
-  /** Of the run, of the message, whether it steers, and whether it interrupts where that differs. */
+  /** The origin of the run, that of the message, whether it steers, and whether it interrupts where that differs. */
   const cases: readonly (readonly [Origin, Origin, boolean, boolean?])[] = [
     [client, client, true],
     [client, ownerAt("me"), true],

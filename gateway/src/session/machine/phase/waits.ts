@@ -5,7 +5,7 @@
 import { noLongerPossible, tooManyWait } from "../../../calls/closings.ts";
 import { awaitApproval, isAwaitingNode, type OpenCall, planCall, sameTarget, type WaitingCall } from "../../../calls/open-call.ts";
 import { type Draft, open, settle } from "../draft.ts";
-import type { EventOf, LookedCall, PresentDecision } from "../event.ts";
+import type { EventOf, LookedCall, CurrentDecision } from "../event.ts";
 import { LIMITS } from "../limits.ts";
 import { waitsEffectId } from "../ids.ts";
 import type { Acting, Run } from "../state.ts";
@@ -38,7 +38,7 @@ export function nodesLooked(d: Draft, event: EventOf<"NodesLooked">): void {
     if (run.phase === "acting" && call && isAwaitingNode(call)) leaveWait(d, run, call, looked);
   }
 }
-function leaveWait(d: Draft, run: Acting, call: WaitingCall, { present }: LookedCall): void {
+function leaveWait(d: Draft, run: Acting, call: WaitingCall, { current }: LookedCall): void {
   const close = (name: TransitionName, closing: Parameters<typeof closeCall>[3]): void => {
     closeCall(d, run, call, closing);
     withCalls(
@@ -48,8 +48,8 @@ function leaveWait(d: Draft, run: Acting, call: WaitingCall, { present }: Looked
       run.calls.filter((other) => other !== call),
     );
   };
-  if (present === undefined) return close("waitNotKept", tooManyWait(call));
-  const { target, binding, args } = present;
+  if (current === undefined) return close("waitNotKept", tooManyWait(call));
+  const { target, binding, args } = current;
   if (target.kind === "none") return close("waitEndsInDenial", noLongerPossible(target.reason, target.message));
   if (!sameTarget(call.target, targetOf(target)))
     return close("waitEndsInDenial", noLongerPossible("tool.unknown", `Not run: ${call.name} is another tool now. Make the call again.`));
@@ -82,7 +82,7 @@ function asked(
     binding,
     ask,
     plan,
-  }: PresentDecision & { readonly ask: Parameters<typeof newQuestion>[2]; readonly plan: Parameters<typeof awaitApproval>[0] },
+  }: CurrentDecision & { readonly ask: Parameters<typeof newQuestion>[2]; readonly plan: Parameters<typeof awaitApproval>[0] },
   instead: (name: TransitionName, next: OpenCall) => void,
 ): void {
   const question = awaitApproval(plan, newQuestion(d, call.callId, ask, binding, run.calls), d.at.now);

@@ -22,13 +22,13 @@ const waiting = (b: Bench): readonly WaitingCall[] => (b.state.run.phase === "ac
 const report = (b: Bench): EffectOf<"AwaitNodes"> | undefined =>
   b.state.outbox.find((effect): effect is EffectOf<"AwaitNodes"> => effect.type === "AwaitNodes");
 const dispatches = (b: Bench): number => b.state.outbox.filter(({ type }) => type === "DispatchTool").length;
-const looked = (b: Bench, present: LookedCall["present"] | CallTarget, effectId = report(b)?.id ?? assert.fail("no report")): Step =>
+const looked = (b: Bench, current: LookedCall["current"] | CallTarget, effectId = report(b)?.id ?? assert.fail("no report")): Step =>
   b.apply({
     type: "NodesLooked",
     effectId,
-    calls: [{ callId: CALL, ...(present === undefined ? {} : { present: "binding" in present ? present : decided(present) }) }],
+    calls: [{ callId: CALL, ...(current === undefined ? {} : { current: "binding" in current ? current : decided(current) }) }],
   });
-const decided = (target: CallTarget): NonNullable<LookedCall["present"]> => ({ target, binding: BINDING, args: { command: "ls" } });
+const decided = (target: CallTarget): NonNullable<LookedCall["current"]> => ({ target, binding: BINDING, args: { command: "ls" } });
 const back = (b: Bench): Step => b.apply({ type: "NodeChanged", nodeId: "lap", online: true, calls: [] });
 const OWNER_DM: ReplyRoute = { channel: "sim", accountId: "default", peer: { kind: "dm", id: "anna" } };
 function waits(more: Partial<NodeTarget> = {}, others: readonly ReplyCall[] = []): Bench {
@@ -181,7 +181,7 @@ describe("[OM3] the machine is back", () => {
       code: question.approval.code,
       answer: "allow",
       by: "client:me",
-      present: { target: node({ ask: ASK }), binding: BINDING, args: {} },
+      current: { target: node({ ask: ASK }), binding: BINDING, args: {} },
     });
     assert.equal(dispatches(b), 1);
   });
@@ -192,7 +192,7 @@ describe("[OM3] the machine is back", () => {
       b.reply("", [{ ...call(), target: node({ ask: ASK }), binding: BINDING }]);
       const question = b.state.run.phase === "acting" ? b.state.run.calls.find(isAwaiting) : undefined;
       const { code } = question?.approval ?? assert.fail();
-      b.apply({ type: "ApprovalAnswered", code, answer: "allow", by: "client:me", present: decided(node({ ask: ASK })) });
+      b.apply({ type: "ApprovalAnswered", code, answer: "allow", by: "client:me", current: decided(node({ ask: ASK })) });
       b.apply({ type: "ToolOffline", effectId: "r1/t1/d0.0", callId: CALL, first: true });
       assert.equal(waiting(b).length, 1);
       return b;
