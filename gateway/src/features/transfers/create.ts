@@ -8,7 +8,7 @@ import type { NodesPort } from "../../ports/nodes.ts";
 import { type Failure, type Result, succeed } from "../../ports/result.ts";
 import type { StopPort } from "../../ports/sessions.ts";
 import type { Bucket } from "../../storage/bucket.ts";
-import { presentFile, receiveProblem, replaceProblem } from "../../storage/workspace/received.ts";
+import { currentFile, receiveProblem, replaceProblem } from "../../storage/workspace/received.ts";
 import { isOfClient, pairProblem, parseEndpoint, type Endpoint } from "./endpoint.ts";
 import type { TransferRunner } from "./runner.ts";
 import type { NewTransfer, TransferRow, TransferStore } from "./store.ts";
@@ -99,15 +99,15 @@ async function admit(
     const { path } = to.value;
     const refused = receiveProblem(agentId, path);
     if (refused !== undefined) return refused;
-    const present = await presentFile(bucket, agentId, path);
-    if (!present.ok) return present;
-    const problem = replaceProblem(path, present.value, isForced);
+    const current = await currentFile(bucket, agentId, path);
+    if (!current.ok) return current;
+    const problem = replaceProblem(path, current.value, isForced);
     if (problem !== undefined) return problem;
   }
   if (from.value.kind === "workspace") {
-    const present = await presentFile(bucket, agentId, from.value.path);
-    if (!present.ok) return present;
-    if (present.value === undefined)
+    const current = await currentFile(bucket, agentId, from.value.path);
+    if (!current.ok) return current;
+    if (current.value === undefined)
       return fail("path.not_found", `There is no file \`${from.value.path}\` in the workspace.`, "List its files: `gsv workspace ls`.");
   }
   if (store.open().length >= LIMITS.transfers)

@@ -24,7 +24,7 @@ export const TRANSFER_MIGRATIONS: readonly Migration[] = [
   {
     name: "transfers: the token that began one",
     up: (sql) => {
-      // Of transfers of programs. Without it, one of an earlier version, or of an agent.
+      // A program has one. A transfer of an agent has none, nor one of an earlier version.
       sql.exec("ALTER TABLE transfers ADD COLUMN token_id TEXT");
     },
   },
@@ -38,7 +38,7 @@ export const TRANSFER_MIGRATIONS: readonly Migration[] = [
   {
     name: "transfers: parts that may be left",
     up: (sql) => {
-      // Of an ended one on its way into the workspace: when its parts are looked for. Without it, there are none.
+      // When the parts of an ended transfer into the workspace are looked for. Without it, there are none.
       sql.exec("ALTER TABLE transfers ADD COLUMN parts_at INTEGER");
       sql.exec("CREATE INDEX transfers_parts ON transfers(parts_at) WHERE parts_at IS NOT NULL");
     },

@@ -265,7 +265,7 @@ export class TransferRunner {
   #feed(live: Live, happening: Happening): void {
     this.#step(live, happening);
   }
-  /** Undefined: the attempt is not the present one. */
+  /** Undefined: the attempt is not the current one. */
   #step(live: Live, happening: Happening): readonly Effect[] | undefined {
     if (this.#live.get(live.row.id) !== live) return undefined;
     if (happening.kind === "failed" && TRANSIENT.has(happening.reason) && this.#isRetried(live)) {

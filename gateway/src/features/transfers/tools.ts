@@ -2,13 +2,13 @@
 import { flag, optional, text } from "../../tools/arguments.ts";
 import { type Tool, tool } from "../../tools/tool.ts";
 
-/** Of `NODE:PATH`, as the contract has it. */
-const MAX_PLACE_CHARS = 4_160;
+/** The longest `NODE:PATH` of the contract. */
+const MAX_ENDPOINT_CHARS = 4_160;
 /** The call waits for the end of the copy this long. */
 const WAIT_MS = 60_000;
 /** With time to ask for it: a machine that connects again, a bucket that is slow. */
 const TIMEOUT_MS = WAIT_MS + 60_000;
-const PLACE = "`NODE:PATH`, or `gsv:PATH` in your workspace";
+const ENDPOINT = "`NODE:PATH`, or `gsv:PATH` in your workspace";
 
 export const TRANSFER_TOOLS: readonly Tool[] = [
   tool(
@@ -18,13 +18,13 @@ export const TRANSFER_TOOLS: readonly Tool[] = [
       policyClass: "egress",
       needsMachine: true,
       properties: {
-        source: { type: "string", description: PLACE },
+        source: { type: "string", description: ENDPOINT },
         destination: { type: "string", description: "The same, with the file's name" },
         force: { type: "boolean", description: "Replace the file" },
       },
       timeoutMs: TIMEOUT_MS,
     },
-    { source: text(MAX_PLACE_CHARS), destination: text(MAX_PLACE_CHARS), force: optional(flag) },
+    { source: text(MAX_ENDPOINT_CHARS), destination: text(MAX_ENDPOINT_CHARS), force: optional(flag) },
     async ({ source, destination, force }, { identity, callId, origin, taint, gateway }) => {
       const told = await gateway.transfer({
         from: identity,

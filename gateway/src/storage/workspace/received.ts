@@ -59,13 +59,13 @@ export function receiveProblem(agentId: string, path: WorkspacePath): Failure | 
 }
 
 /** The current file; undefined: none. */
-export async function presentFile(bucket: Bucket, agentId: string, path: WorkspacePath): Promise<Result<R2Object | undefined>> {
+export async function currentFile(bucket: Bucket, agentId: string, path: WorkspacePath): Promise<Result<R2Object | undefined>> {
   const head = await guarded(`read \`${path}\``, () => bucket.head(fileKey(agentId, path)));
   return head.ok ? { ok: true, value: head.value && !isMark(head.value) ? head.value : undefined } : head;
 }
 /** Why a file that exists is not replaced. */
-export function replaceProblem(path: WorkspacePath, present: R2Object | undefined, replaces: boolean): Failure | undefined {
-  if (present === undefined) return undefined;
+export function replaceProblem(path: WorkspacePath, current: R2Object | undefined, replaces: boolean): Failure | undefined {
+  if (current === undefined) return undefined;
   if (!replaces)
     return {
       ok: false,
@@ -75,7 +75,7 @@ export function replaceProblem(path: WorkspacePath, present: R2Object | undefine
         hint: "Add `--force` to replace it, or choose another name.",
       },
     };
-  return present.size <= MAX_KEPT_BYTES ? undefined : tooLargeToKeep(path, present);
+  return current.size <= MAX_KEPT_BYTES ? undefined : tooLargeToKeep(path, current);
 }
 
 export async function storeReceived(bucket: Bucket, file: Received, alive: () => void): Promise<Result<void>> {
@@ -87,11 +87,11 @@ export async function storeReceived(bucket: Bucket, file: Received, alive: () =>
   if (!head.ok) return head;
   // An earlier attempt has stored it, and was interrupted right after.
   if (head.value?.customMetadata?.[TRANSFER] === id && head.value.size === sizeBytes) return { ok: true, value: undefined };
-  const present = head.value && !isMark(head.value) ? head.value : undefined;
-  const problem = replaceProblem(path, present, replaces);
+  const current = head.value && !isMark(head.value) ? head.value : undefined;
+  const problem = replaceProblem(path, current, replaces);
   if (problem !== undefined) return problem;
-  if (present !== undefined) {
-    const kept = await keepVersion(bucket, agentId, path, present);
+  if (current !== undefined) {
+    const kept = await keepVersion(bucket, agentId, path, current);
     if (!kept.ok) return kept;
   }
   const onlyIf: R2Conditional = head.value ? { etagMatches: head.value.etag } : { etagDoesNotMatch: "*" };
@@ -131,8 +131,8 @@ export async function removeParts(bucket: Bucket, id: string): Promise<boolean> 
   return false;
 }
 
-async function keepVersion(bucket: Bucket, agentId: string, path: WorkspacePath, present: R2Object): Promise<Result<void>> {
-  const object = await guarded(`read \`${path}\``, () => bucket.get(fileKey(agentId, path), { onlyIf: { etagMatches: present.etag } }));
+async function keepVersion(bucket: Bucket, agentId: string, path: WorkspacePath, current: R2Object): Promise<Result<void>> {
+  const object = await guarded(`read \`${path}\``, () => bucket.get(fileKey(agentId, path), { onlyIf: { etagMatches: current.etag } }));
   if (!object.ok) return object;
   const found = object.value;
   if (!found || !hasBody(found)) return conflict(path);
