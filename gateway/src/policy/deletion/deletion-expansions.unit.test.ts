@@ -130,6 +130,12 @@ describe("[PO13] spellings that the shell expands or that its reader could lose"
     ];
     assert.deepEqual(all(few), each(few, "few"));
   });
+  it("a program that the shell makes behind several prefixes", () => {
+    const many = ["env nice $X src", "sudo env nice r{m,} src", `${"env ".repeat(25)}$X src`, `${"env ".repeat(25)}ls src`];
+    assert.deepEqual(all(many), each(many, "many"));
+    const few = ["env nice ls src", "sudo env nice ls src", `${"env ".repeat(15)}ls src`];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
   it("constructs after which a reader could lose its place", () => {
     const many = [
       "echo $'\\'' ; r$@m -rf src #'",
