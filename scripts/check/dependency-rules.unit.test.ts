@@ -22,6 +22,7 @@ describe("rules of dependency", () => {
     assert.deepEqual(imports("gateway/src/features/nodes/links.ts", "../../app/features.ts", "type "), ["5"]);
     assert.deepEqual(imports("gateway/src/storage/keys.ts", "../kernel/naming.ts", "type "), ["5"]);
     assert.deepEqual(imports("gateway/src/tools/arguments.ts", "../features/workspace/tools.ts", "type "), ["5"]);
+    assert.deepEqual(imports("gateway/src/schedule/read.ts", "../features/schedule/job.ts", "type "), ["5"]);
     assert.deepEqual(rulesOf("gateway/src/features/nodes/index.ts", "export const create = (ports: KernelPorts) => ports;\n"), ["6"]);
     assert.deepEqual(imports("gateway/src/features/nodes/links.ts", "../../platform/sql.ts"), ["4"]);
     assert.deepEqual(imports("gateway/src/kernel/handshake.ts", "../platform/ids.ts"), ["4"]);
@@ -102,7 +103,7 @@ describe("rules of dependency", () => {
     }
   });
 
-  it("rule 3: a head that says Pure in another spelling than PURE, which the check would not read, is a breach", () => {
+  it("rule 3: Pure in a head, which the check would not read as PURE, is a breach", () => {
     assert.deepEqual(rulesOf("gateway/src/session/view.ts", "/** What the model is shown. Pure. */\nconst a = 1;"), ["3"]);
     assert.deepEqual(rulesOf("test/fakes/wire.ts", "/**\n * A wire. Pure; for fakes only.\n */\n"), ["3"]);
     assert.deepEqual(rulesOf("gateway/src/session/view.ts", "/** What the model is shown. PURE. */\n/** Pure. */\nconst a = 1;"), []);
