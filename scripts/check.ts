@@ -26,7 +26,7 @@ import {
 import { languageFindings } from "./check/language.ts";
 import { type LockFile, withAllPlatforms } from "./check/lock-platforms.ts";
 import { privateNameFindings } from "./check/private-names.ts";
-import { documentFindings, ruleFindings } from "./check/rule-ids.ts";
+import { documentFindings, pageFindings, ruleFindings } from "./check/rule-ids.ts";
 import { lineOfField, settingFindings, settingsOf } from "./check/settings.ts";
 import { startLanguageServer } from "./lib/language-server.ts";
 import { ROOT } from "./lib/root.ts";
@@ -188,7 +188,10 @@ const checks: Check[] = [
   {
     name: "rules and their tests",
     advice: "write the rule or the test, or mark the rule (planned) (docs/promises.md, gateway/SPEC.md, protocol/SPEC.md)",
-    look: async () => shown(ruleFindings(await sources())),
+    look: async () => {
+      const files = await sources();
+      return shown([...ruleFindings(files), ...pageFindings(files)]);
+    },
   },
   {
     name: "settings and their readers",

@@ -1,4 +1,4 @@
-/** Preconditions and ranges of R2 requests. Pure: no storage, no clock. */
+/** Preconditions and ranges of R2 requests. PURE: no storage, no clock. */
 
 export interface ETagTest {
   readonly type: "strong" | "weak" | "wildcard";

@@ -1,8 +1,9 @@
 /** Checksums of objects, made while their bytes pass. */
 import { addGcPressure } from "../../protocol/runtime/gc-pressure.ts";
+import { toHex } from "../../protocol/runtime/hex.ts";
 import { pieces } from "../../protocol/runtime/pause.ts";
 import { isPart } from "./keys.ts";
-import { CODE, HASHES, R2Failure, toHex, type Checksums, type HashName } from "./wire.ts";
+import { CODE, HASHES, R2Failure, type Checksums, type HashName } from "./wire.ts";
 
 export class Hashes {
   readonly #streams: readonly { name: HashName; writer: WritableStreamDefaultWriter<Uint8Array>; digest: Promise<ArrayBuffer> }[];
@@ -19,7 +20,7 @@ export class Hashes {
     const sums: { [name in HashName]?: string } = {};
     for (const { name, writer, digest } of this.#streams) {
       await writer.close();
-      sums[name] = toHex(new Uint8Array(await digest));
+      sums[name] = toHex(await digest);
     }
     return sums;
   }

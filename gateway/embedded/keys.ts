@@ -6,7 +6,7 @@
  *   empty segment              `a//b`  -> `a/%/b`
  *   percent before two hex     `a%20`  -> `a%2520`   (so that decoding is exact)
  *
- * `decodeSegment` is the exact inverse; a file name that no key encodes to is not an object (null). Pure.
+ * `decodeSegment` is the exact inverse; a file name that no key encodes to is not an object (null). PURE.
  */
 
 /** R2's own bound. */

@@ -7,6 +7,7 @@
  *
  * Parsing refuses what does not fit. Never touches storage.
  */
+import { toHex } from "../../protocol/runtime/hex.ts";
 import { isJsonObject, type JsonObject } from "../../protocol/runtime/json-object.ts";
 import type { Conditions, ETagTest, RangeRequest } from "./conditions.ts";
 
@@ -195,7 +196,6 @@ function base64ToHex(text: string): string | null {
     return null;
   }
 }
-export const toHex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 export function parseWrite(text: string): WriteRequest {
   const json = object(text);

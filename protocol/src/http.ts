@@ -157,4 +157,3 @@ export function httpContract(schemaOf: SchemaOf) {
     { commonResponses: { 401: problem, 403: problem, 429: problem, 500: problem, 503: problem }, strictStatusCodes: true },
   );
 }
-export type HttpContract = ReturnType<typeof httpContract>;

@@ -22,6 +22,7 @@ describe("rules of dependency", () => {
     assert.deepEqual(imports("gateway/src/features/nodes/links.ts", "../../app/features.ts", "type "), ["5"]);
     assert.deepEqual(imports("gateway/src/storage/keys.ts", "../kernel/naming.ts", "type "), ["5"]);
     assert.deepEqual(imports("gateway/src/tools/arguments.ts", "../features/workspace/tools.ts", "type "), ["5"]);
+    assert.deepEqual(imports("gateway/src/schedule/read.ts", "../features/schedule/job.ts", "type "), ["5"]);
     assert.deepEqual(rulesOf("gateway/src/features/nodes/index.ts", "export const create = (ports: KernelPorts) => ports;\n"), ["6"]);
     assert.deepEqual(imports("gateway/src/features/nodes/links.ts", "../../platform/sql.ts"), ["4"]);
     assert.deepEqual(imports("gateway/src/kernel/handshake.ts", "../platform/ids.ts"), ["4"]);
@@ -88,6 +89,7 @@ describe("rules of dependency", () => {
     }
     assert.deepEqual(rulesOf("gateway/src/features/channels/access.ts", "/** Access. PURE. */\nconst a = () => Date.now()"), ["3"]);
     assert.deepEqual(rulesOf("gateway/src/features/channels/access.ts", "/** Access. */\nconst a = () => Date.now()"), []);
+    assert.deepEqual(rulesOf("test/fakes/wire.ts", "/** A wire. PURE. */\nconst a = () => Date.now()"), ["3"]);
     const importing = (head: string): string[] => {
       const sources = new Map([
         ["gateway/src/features/channels/access.ts", '/** Access. PURE. */\nimport { x } from "./other.ts";\n'],
@@ -99,6 +101,13 @@ describe("rules of dependency", () => {
     for (const code of ["new Date(now)", "// Date.now()", "/* await */ 1", '"await Math.random()"']) {
       assert.deepEqual(rulesOf("gateway/src/session/machine/a.ts", `const a = () => ${code}`), [], code);
     }
+  });
+
+  it("rule 3: Pure in a head, which the check would not read as PURE, is a breach", () => {
+    assert.deepEqual(rulesOf("gateway/src/session/view.ts", "/** What the model is shown. Pure. */\nconst a = 1;"), ["3"]);
+    assert.deepEqual(rulesOf("test/fakes/wire.ts", "/**\n * A wire. Pure; for fakes only.\n */\n"), ["3"]);
+    assert.deepEqual(rulesOf("gateway/src/session/view.ts", "/** What the model is shown. PURE. */\n/** Pure. */\nconst a = 1;"), []);
+    assert.deepEqual(rulesOf("gateway/src/a.unit.test.ts", "/** Tests of the pure parts. */\nconst a = 1;"), []);
   });
 
   it("finds imports of every form, with their line", () => {

@@ -1,6 +1,6 @@
 /**
- * Rules and their tests: every id in a test has a document, every rule that is built has a test, no id stands for two rules, and
- * documents point only at files of this repository. PURE: takes texts, gives findings.
+ * Rules and their tests: every id in a test has a document, every rule that is built has a test, no id stands for two rules, each page of
+ * rules has its row, and documents point only at files of this repository. PURE: takes texts, gives findings.
  */
 import type { Finding, Sources } from "./dependency-rules.ts";
 
@@ -82,6 +82,43 @@ export function ruleFindings(sources: Sources): Finding[] {
     const test = named.get(id);
     if (planned && test !== undefined)
       findings.push({ rule: "ids", file, line, message: `${id} is marked (planned), and ${test.file}:${test.line} tests it.` });
+  }
+  return findings;
+}
+
+const INDEX = "gateway/SPEC.md";
+const PAGE = /^gateway\/(spec\/[^/]+\.md)$/;
+/** `| [name](spec/name.md) | AB, CD: what the page is about |`. */
+const ROW = /^\| \[[^\]]+\]\((spec\/[^)]+\.md)\) \| ([A-Z]{1,3}(?:, [A-Z]{1,3})*): /;
+const lettersOf = (rules: readonly Rule[]): string => [...new Set(rules.map(({ id }) => id.replace(/\d.*/, "")))].sort().join(", ");
+
+/** Pages of the gateway's rules without a row in its table of pages, and rows that name other letters than the page's rules have. */
+export function pageFindings(sources: Sources): Finding[] {
+  const rows = new Map<string, { readonly letters: string; readonly line: number }>();
+  for (const [index, line] of (sources.get(INDEX) ?? "").split("\n").entries()) {
+    const [, page, letters] = ROW.exec(line) ?? [];
+    if (page !== undefined && letters !== undefined) rows.set(page, { letters: letters.split(", ").sort().join(", "), line: index + 1 });
+  }
+  const findings: Finding[] = [];
+  for (const [file, text] of sources) {
+    const page = PAGE.exec(file)?.[1];
+    if (page === undefined) continue;
+    const row = rows.get(page);
+    const letters = lettersOf(rulesOf(new Map([[file, text]])));
+    if (row === undefined)
+      findings.push({
+        rule: "ids",
+        file,
+        line: 1,
+        message: `This page has no row in ${INDEX}. Add | [name](${page}) | ${letters}: what it is about |.`,
+      });
+    else if (row.letters !== letters)
+      findings.push({
+        rule: "ids",
+        file: INDEX,
+        line: row.line,
+        message: `The rules of ${page} begin with ${letters}, not with ${row.letters}.`,
+      });
   }
   return findings;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { documentFindings, namedIds, ruleFindings, rulesOf } from "./rule-ids.ts";
+import { documentFindings, namedIds, pageFindings, ruleFindings, rulesOf } from "./rule-ids.ts";
 
 const DOCUMENT = "- **P6** Once.\n- **K16'** Lost.\n- **P15** (planned) Later.\nNot a rule: **P7**.\n";
 const messages = (files: Readonly<Record<string, string>>): string[] =>
@@ -42,6 +42,25 @@ describe("rules and their tests", () => {
       "a.test.ts:1 No document has the rule P99. Write it, or name the right one.",
       "docs/a.md:2 No test names K16'. Write one, or mark the rule (planned).",
       "docs/a.md:3 P15 is marked (planned), and a.test.ts:1 tests it.",
+    ]);
+  });
+});
+
+describe("pages of the gateway's rules", () => {
+  const PAGES = { "gateway/spec/a.md": "- **AB1** One.\n- **CD1** (planned) Two.\n", "gateway/spec/b.md": "- **E1** Three.\n" };
+  const found = (rows: string): string[] =>
+    pageFindings(new Map(Object.entries({ "gateway/SPEC.md": rows, ...PAGES }))).map(
+      ({ file, line, message }) => `${file}:${line} ${message}`,
+    );
+
+  it("each page has a row with the letters of its rules", () => {
+    assert.deepEqual(found("| page | rules |\n| [a](spec/a.md) | CD, AB: a, b |\n| [b](spec/b.md) | E: c |\n"), []);
+  });
+
+  it("a page without a row, and a row with other letters, are findings", () => {
+    assert.deepEqual(found("See [b](spec/b.md).\n| [a](spec/a.md) | AB: a |\n"), [
+      "gateway/SPEC.md:2 The rules of spec/a.md begin with AB, CD, not with AB.",
+      "gateway/spec/b.md:1 This page has no row in gateway/SPEC.md. Add | [name](spec/b.md) | E: what it is about |.",
     ]);
   });
 });

@@ -1,4 +1,4 @@
-/** Differences between the generated files and the files on disk. Pure: the caller reads the disk. */
+/** Differences between the generated files and the files on disk. PURE: the caller reads the disk. */
 import type { Files } from "./generate.ts";
 
 export interface Drift {

@@ -1,6 +1,6 @@
 /**
  * More wire formats of model providers, from the server's side: OpenAI's responses, Gemini, and Bedrock's binary frames. An answer as
- * data becomes what these services would stream. Pure; for fakes only.
+ * data becomes what these services would stream. PURE; for fakes only.
  */
 import { crc32 } from "node:zlib";
 import { type FakeAnswer, type FakeToolCall, pieces } from "./model-wire.ts";

@@ -1,6 +1,6 @@
 /**
  * The two wire formats of model providers, from the server's side: an answer as data becomes the events that Anthropic's
- * messages API or OpenAI's chat completions API would stream. Pure; for fakes only.
+ * messages API or OpenAI's chat completions API would stream. PURE; for fakes only.
  */
 export type Wire = "anthropic-messages" | "openai-completions";
 

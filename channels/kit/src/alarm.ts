@@ -1,5 +1,5 @@
 /** An alarm that fails is followed by another one: the runtime repeats a failed alarm six times and then never again. */
-import { errorText } from "./limits.ts";
+import { errorText } from "./error-text.ts";
 import { logLine } from "./log.ts";
 
 const AGAIN_MS = 30_000;

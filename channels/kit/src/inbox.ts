@@ -6,7 +6,10 @@
 import type { ChannelInbound, ChannelInboundOutcome, Media, Peer } from "../../../protocol/gen/types.ts";
 import type { After } from "../../../protocol/runtime/within.ts";
 import type { Database } from "./database.ts";
-import { dueAt, errorText, KIT, peerName, retryWait, within } from "./limits.ts";
+import { errorText } from "./error-text.ts";
+import { KIT } from "./limits.ts";
+import { peerName } from "./peer-name.ts";
+import { dueAt, retryWait, within } from "./waits.ts";
 import type { InboundFile, InboundItem } from "./platform.ts";
 
 export interface InboxPorts {

@@ -1,7 +1,4 @@
-/** Times and sizes of the kit. Limits of the wire are in the contract. */
-import { backoffMs, withJitter } from "../../../protocol/runtime/backoff.ts";
-import { type After, within as limited } from "../../../protocol/runtime/within.ts";
-
+/** Times and sizes of the kit. Limits of the wire are in the contract. PURE. */
 export const KIT = {
   /** First and longest wait between two attempts, with 25 % jitter. */
   retryMinMs: 1_000,
@@ -23,7 +20,7 @@ export const KIT = {
   /** Conversations that are served in parallel. */
   peersAtOnce: 8,
   handOverMs: 30_000,
-  /** Time limit of a question for that word. A question that a stop or a resume overtakes is asked again. */
+  /** Time limit of the question whether messages of agents may leave (gateway rule ST9); tries when a stop or a resume overtakes it. */
   askMs: 5_000,
   askTries: 3,
   sendMs: 60_000,
@@ -39,21 +36,3 @@ export const KIT = {
   /** Rows that one step of pruning removes. */
   pruneRows: 500,
 } as const;
-
-/** Backoff in ms: 1, 2, 4 ... s, at most five minutes, plus or minus 25 %. `random` is in [0, 1). */
-export const retryWait = (attempt: number, random: number): number =>
-  withJitter(backoffMs(attempt, KIT.retryMinMs, KIT.retryMaxMs), random);
-
-/** When a row with the due time `at` is really due. A wait longer than any backoff means that the clock was set back. */
-export const dueAt = (at: number, now: number): number => (at > now + 2 * KIT.retryMaxMs ? now : at);
-
-/** Rejects after `ms`; the work goes on and its result is dropped. */
-export const within = <T>(ms: number, what: string, after: After, work: Promise<T>): Promise<T> =>
-  limited(after, ms, work, () => {
-    throw new Error(`${what} took longer than ${Math.round(ms / 1000)} s`);
-  });
-
-/** The error's message, shortened. Never a message text or a secret. */
-export const errorText = (error: unknown): string => (error instanceof Error ? error.message : String(error)).slice(0, 300);
-/** The id of a conversation inside an account. */
-export const peerName = (peer: { readonly kind: string; readonly id: string }): string => `${peer.kind}:${peer.id}`;

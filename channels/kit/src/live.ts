@@ -6,7 +6,10 @@
 import type { LiveText, Peer } from "../../../protocol/gen/types.ts";
 import type { After } from "../../../protocol/runtime/within.ts";
 import type { Database } from "./database.ts";
-import { errorText, KIT, peerName, within } from "./limits.ts";
+import { errorText } from "./error-text.ts";
+import { KIT } from "./limits.ts";
+import { peerName } from "./peer-name.ts";
+import { within } from "./waits.ts";
 import { liveNonce } from "./nonce.ts";
 import type { Permission } from "./permission.ts";
 import type { Platform } from "./platform.ts";

@@ -1,5 +1,5 @@
 /**
- * Converts Markdown, as models write it, to the marks of a platform (product P7). Pure; takes any text and loses no word of it.
+ * Converts Markdown, as models write it, to the marks of a platform (product P7). PURE; takes any text and loses no word of it.
  *
  * WhatsApp has *bold*, _italic_, ~struck~, `code` and ``` blocks, lists of one level and quotes, and no escapes. Discord reads
  * Markdown without tables and images by URL, and with three levels of headings.

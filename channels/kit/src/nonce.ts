@@ -1,4 +1,4 @@
-/** Short ids that derive from longer ones, so that a retry gets the same id. Pure. */
+/** Short ids that derive from longer ones, so that a retry gets the same id. PURE. */
 
 const NONCE_CHARS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 

@@ -8,7 +8,10 @@ import type { DeliveryReport, DeliveryState, LiveText, Media, OutboundMessage } 
 import type { After } from "../../../protocol/runtime/within.ts";
 import type { Database } from "./database.ts";
 import type { KeyValues } from "./kv.ts";
-import { dueAt, errorText, KIT, peerName, retryWait, within } from "./limits.ts";
+import { errorText } from "./error-text.ts";
+import { KIT } from "./limits.ts";
+import { peerName } from "./peer-name.ts";
+import { dueAt, retryWait, within } from "./waits.ts";
 import { LiveTexts } from "./live.ts";
 import { nonceOf } from "./nonce.ts";
 import { Permission } from "./permission.ts";

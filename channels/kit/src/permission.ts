@@ -6,7 +6,8 @@
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { After } from "../../../protocol/runtime/within.ts";
 import type { KeyValues } from "./kv.ts";
-import { KIT, retryWait, within } from "./limits.ts";
+import { KIT } from "./limits.ts";
+import { retryWait, within } from "./waits.ts";
 
 export interface PermissionPorts {
   readonly kv: Pick<KeyValues, "get" | "put" | "delete">;

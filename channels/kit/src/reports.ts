@@ -5,7 +5,8 @@
 import type { DeliveryReport, DeliveryState } from "../../../protocol/gen/types.ts";
 import type { After } from "../../../protocol/runtime/within.ts";
 import type { Database } from "./database.ts";
-import { dueAt, KIT, retryWait, within } from "./limits.ts";
+import { KIT } from "./limits.ts";
+import { dueAt, retryWait, within } from "./waits.ts";
 
 export interface ReportPorts {
   readonly db: Database;

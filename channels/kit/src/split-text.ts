@@ -1,5 +1,5 @@
 /**
- * Splits a long text into pieces that fit a platform's limit (product P7). Pure.
+ * Splits a long text into pieces that fit a platform's limit (product P7). PURE.
  *
  * Prefers coarse borders: between paragraphs, then lines, sentences and words, and only then inside a word, never inside a grapheme.
  * A code block stays whole when it fits a piece; otherwise it is cut between lines, and each part is a block of its own. Nothing is

@@ -5,7 +5,8 @@
 import type { ChannelAccount } from "../../../protocol/gen/types.ts";
 import type { After } from "../../../protocol/runtime/within.ts";
 import type { KeyValues } from "./kv.ts";
-import { dueAt, KIT, retryWait, within } from "./limits.ts";
+import { KIT } from "./limits.ts";
+import { dueAt, retryWait, within } from "./waits.ts";
 
 /** `change` counts the changes so far. */
 interface Due {

@@ -4,7 +4,8 @@
  */
 import type { Peer } from "../../../protocol/gen/types.ts";
 import type { After } from "../../../protocol/runtime/within.ts";
-import { KIT, peerName } from "./limits.ts";
+import { KIT } from "./limits.ts";
+import { peerName } from "./peer-name.ts";
 
 export interface TypingPorts {
   readonly now: () => number;

@@ -3,6 +3,7 @@
  * sender's ids is a number and which is a LID, exactly as WhatsApp does. Makes no access decisions.
  */
 import type { ChannelInbound, SenderIds } from "../../../protocol/gen/types.ts";
+import { DAY_MS } from "../../../protocol/runtime/day.ts";
 import type { InboundItem } from "../../kit/src/platform.ts";
 import { type Bag, type Content, child, contentOf, nameOf, numberOf, own, quotedText, textOf, unwrap } from "./content.ts";
 import { isSelf, type Jid, parseJid, phoneOf, type Self } from "./jid.ts";
@@ -36,7 +37,6 @@ const REVOKE = 0;
 const MESSAGE_EDIT = 14;
 const CIPHERTEXT_STUB = 2;
 const FIRST_TIMESTAMP_S = 1_230_768_000;
-const DAY_MS = 86_400_000;
 
 const ignored = (why: IgnoreReason): Mapped => ({ kind: "ignored", why });
 

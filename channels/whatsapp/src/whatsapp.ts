@@ -5,6 +5,7 @@
 import type { WASocket } from "@whiskeysockets/baileys";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { ChannelLogin, Peer } from "../../../protocol/gen/types.ts";
+import { DAY_MS } from "../../../protocol/runtime/day.ts";
 import type { InboundFile, OutboundPart, Platform, PlatformHost, SendOutcome } from "../../kit/src/platform.ts";
 import { toWhatsApp } from "../../kit/src/marks.ts";
 import { AuthStore, clearAuth, pairedAs } from "./auth-store.ts";
@@ -28,8 +29,7 @@ const WAIT_FOR_CODE_MS = 20_000;
 const PING_MS = 10_000;
 /** A timer may fire slightly early. */
 const TIMER_GRACE_MS = 20;
-const MAX_CAUGHT_UP_MS = 7 * 86_400_000;
-const DAY_MS = 86_400_000;
+const MAX_CAUGHT_UP_MS = 7 * DAY_MS;
 const STOPPED = "stopped";
 
 export interface WhatsAppSettings {

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import { RUST_TOOLS } from "@gsv/node";
-import { ERRORS } from "../../../protocol/gen/errors.ts";
+import { isErrorReason } from "../../../protocol/gen/errors.ts";
 import { policyClassOf } from "../../../protocol/gen/lookups.ts";
 import type { ToolDefinition } from "../../../protocol/gen/types.ts";
 import { checkToolDefinition, RESULT_VALIDATORS } from "../../../protocol/gen/validators/index.ts";
@@ -33,7 +33,7 @@ describe("GSV's tools through the package", () => {
       throw new Error(`should fail: ${JSON.stringify(await call(tool, args))}`);
     } catch (error) {
       assert(error instanceof WireError, String(error));
-      assert(error.reason !== undefined && Object.hasOwn(ERRORS, error.reason), error.message);
+      assert(error.reason !== undefined && isErrorReason(error.reason), error.message);
       assert(error.message.length > 20, error.message);
       return error.reason;
     }

@@ -1,4 +1,5 @@
 /** The pack's tools. All of them only read. */
+import { DAY_MS } from "../../../protocol/runtime/day.ts";
 import { Type } from "typebox";
 import type { PackTool } from "../../src/packs/pack.ts";
 import { packTool } from "../../src/packs/schema.ts";
@@ -7,7 +8,6 @@ import { type Order, ORDERS, PRODUCTS, SHOP } from "./shapes.ts";
 import { ask, pages } from "./shop-client.ts";
 import type { PackContext } from "../../src/packs/pack.ts";
 
-const DAY_MS = 86_400_000;
 /** All attempts of all pages. */
 const TIMEOUT_MS = 180_000;
 const plain = { additionalProperties: false } as const;

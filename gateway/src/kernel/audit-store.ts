@@ -5,6 +5,7 @@
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { AuditBreak, AuditEntry } from "../../../protocol/gen/types.ts";
+import { DAY_MS } from "../../../protocol/runtime/day.ts";
 import type { Clock } from "../platform/clock.ts";
 import { sha256Hex } from "../platform/ids.ts";
 import { all, type Database, one, run } from "../platform/sql.ts";
@@ -30,7 +31,6 @@ const ANCHOR = "audit-anchor";
 /** The last entry. In another table than the entries. */
 const HEAD = "audit-head";
 const COPIED = "audit-copied";
-const DAY_MS = 86_400_000;
 /** Entries that are hashed at once. */
 const SEAL_ROWS = 200;
 

@@ -1,5 +1,5 @@
 /** Texts of frames: events, answers, errors, and the id of a frame that cannot be read. PURE. */
-import { ERRORS } from "../../../protocol/gen/errors.ts";
+import { ERRORS, isErrorReason } from "../../../protocol/gen/errors.ts";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { EventName } from "../../../protocol/gen/methods.ts";
 import type { ErrorShape } from "../../../protocol/gen/types.ts";
@@ -56,7 +56,7 @@ export function answerText(id: string, result: Result<unknown>): string | undefi
 
 /** An error as it travels. An error that crossed RPC may carry an unknown reason, which is a bug of ours: it becomes `internal`. */
 export function errorShape(error: GsvError): ErrorShape {
-  const known = Object.hasOwn(ERRORS, error.reason);
+  const known = isErrorReason(error.reason);
   const info = known ? ERRORS[error.reason] : ERRORS.internal;
   return {
     code: info.code,

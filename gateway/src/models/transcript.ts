@@ -5,7 +5,7 @@
  * Tool call ids come from providers, and some use the same id for every answer's first call. A stricter provider
  * would refuse such a history every time, so a repeated id is made unique here, together with its result.
  */
-import type { JsonObject, Message as PiMessage, Model, Tool, TranscriptContext } from "@mariozechner/pi-ai";
+import type { JsonObject, Message as PiMessage, Tool, TranscriptContext } from "@mariozechner/pi-ai";
 import { normalizeContext } from "@mariozechner/pi-ai/utils/transcript";
 import type { ToolDefinition } from "../../../protocol/gen/types.ts";
 import { compareTexts } from "../../../protocol/runtime/compare-texts.ts";
@@ -105,6 +105,3 @@ function convert(message: Message, written: Written): PiMessage {
 /** Machines connect in any order; the order of tools must be fixed, so that providers can cache the prompt. */
 const byName = (a: ToolDefinition, b: ToolDefinition): number => compareTexts(a.name, b.name);
 const toTool = (tool: ToolDefinition): Tool => ({ name: wireName(tool.name), description: tool.description, parameters: tool.inputSchema });
-
-/** A pi-ai description for a model that pi-ai does not list. */
-export type PiModel = Model<"anthropic-messages"> | Model<"openai-completions">;

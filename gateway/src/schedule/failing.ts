@@ -2,6 +2,7 @@
  * Conditions that could not be looked at (rule HB11). PURE. Each failure is counted; the first one of a day wakes the model, so that a
  * condition is never silent and never costs a model call at each beat.
  */
+import { DAY_MS } from "../../../protocol/runtime/day.ts";
 
 /** What a look at one condition gave. */
 export type Answer =
@@ -27,7 +28,6 @@ export interface Failing {
 /** By the text of a condition. */
 export type Failings = Readonly<Record<string, Failing>>;
 
-const DAY_MS = 86_400_000;
 const MAX_CHARS = 400;
 
 /** After a look. `tell`: conditions that the model is to be told of now. */

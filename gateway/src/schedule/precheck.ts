@@ -2,6 +2,7 @@
  * Whether HEARTBEAT.md has something to do now (rules HB3, HB4, HB9, HB10). PURE: the file, the marks of earlier beats, the current state
  * of the files that it names and what pages and commands have answered come in. No model is asked.
  */
+import { DAY_MS } from "../../../protocol/runtime/day.ts";
 import { isMeaningful } from "../prompt/heartbeat.ts";
 import { momentOnDay } from "./beat.ts";
 import { readDuration } from "./duration.ts";
@@ -50,7 +51,6 @@ const CHANNEL = /^[a-z][a-z0-9_-]{0,63}$/;
 const FRONT = /^\ufeff?---[ \t]*\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/;
 /** A line of three dashes without another one is also a rule of Markdown: then no key follows. */
 const UNENDED = /^\ufeff?---[ \t]*\r?\n\s*(?:-\s+)?[a-z_]+:/;
-const DAY_MS = 86_400_000;
 
 export function readInstructions(text: string): Instructions {
   const front = FRONT.exec(text);

@@ -1,4 +1,5 @@
 /** Local times of a time zone as moments. PURE; the runtime's own table of zones is used. */
+import { DAY_MS } from "../../../protocol/runtime/day.ts";
 
 export interface LocalTime {
   readonly year: number;
@@ -9,7 +10,6 @@ export interface LocalTime {
   readonly minute: number;
 }
 const MINUTE_MS = 60_000;
-const DAY_MS = 86_400_000;
 /** No change of clocks skips more, but for a whole day at the date line. */
 const LONGEST_GAP_MINUTES = 24 * 60 + 60;
 

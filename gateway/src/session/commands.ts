@@ -1,5 +1,5 @@
 /**
- * Parses slash commands and directives (product rule P3.3, gateway rule R6). Pure; executes nothing.
+ * Parses slash commands and directives (product rule P3.3, gateway rule R6). PURE; executes nothing.
  * A command is the whole message; a directive is a part of a message and applies to it alone. An unknown `/word` is text.
  */
 import {

@@ -1,4 +1,4 @@
-/** Turns rows of the log into `chat` and `session` events for clients, the same ones each time. Pure. */
+/** Turns rows of the log into `chat` and `session` events for clients, the same ones each time. PURE. */
 import { textOf } from "../ports/messages.ts";
 import {
   asCallId,

@@ -1,4 +1,4 @@
-/** Turns what callers send into messages for the machine, and checks their sizes. Pure. */
+/** Turns what callers send into messages for the machine, and checks their sizes. PURE. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { Directives, ModelRef, NodeExecEventParams, SessionPatchParams, SessionSettings } from "../../../protocol/gen/types.ts";
 import { utf8Bytes } from "../../../protocol/runtime/utf8.ts";

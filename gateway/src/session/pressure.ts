@@ -1,5 +1,5 @@
 /**
- * Computes the context budget and the cut of a compaction (product rule P5.3). Pure: counts tokens, never messages. Uses the provider's
+ * Computes the context budget and the cut of a compaction (product rule P5.3). PURE: counts tokens, never messages. Uses the provider's
  * counts where there are any, and estimates otherwise (models/estimate.ts).
  */
 import type { CompactionConfig } from "../../../protocol/gen/types.ts";

@@ -1,4 +1,4 @@
-/** Decides when a session is reset automatically (product rule P3.2). Pure calendar arithmetic. */
+/** Decides when a session is reset automatically (product rule P3.2). PURE calendar arithmetic. */
 import type { ResetPolicy, ResetPolicyConfig, ResetPolicyPatch } from "../../../protocol/gen/types.ts";
 
 const DEFAULT_RESET_HOUR = 4;

@@ -1,5 +1,5 @@
 /**
- * The prompts for summaries and memories, and the parser of their answers. Pure. The conversation is given as fenced data, so that the
+ * The prompts for summaries and memories, and the parser of their answers. PURE. The conversation is given as fenced data, so that the
  * model follows nothing that is said in it. The answer is data too, and can't imitate a section of a daily file.
  */
 import { tokensOfText } from "../models/estimate.ts";

@@ -1,4 +1,4 @@
-/** Converts results of tools to blocks for the model. Pure; accepts any JSON and trusts no shape. */
+/** Converts results of tools to blocks for the model. PURE; accepts any JSON and trusts no shape. */
 import { ERRORS } from "../../../protocol/gen/errors.ts";
 import type { ErrorReason } from "../../../protocol/gen/errors.ts";
 import type { ToolOutcome, ToolResultParams } from "../../../protocol/gen/types.ts";

@@ -1,6 +1,6 @@
 /**
  * The conversation as the model sees it: a summary stands for archived messages, and the largest texts lose their middles when the
- * context can't become smaller in another way. Pure. The log keeps everything.
+ * context can't become smaller in another way. PURE. The log keeps everything.
  */
 import { tokensOfMessage } from "../models/estimate.ts";
 import type { AssistantMessage, ContentBlock, Message, TextBlock, ToolCallBlock, UserMessage } from "../ports/messages.ts";

@@ -2,7 +2,7 @@
 import type { ToolDefinition } from "../../../protocol/gen/types.ts";
 import { CONFIG_DEFAULTS } from "../../../protocol/src/config.ts";
 import type { Timers } from "../../src/models/watchdog.ts";
-import type { Message, UserMessage } from "../../src/ports/messages.ts";
+import type { UserMessage } from "../../src/ports/messages.ts";
 import type { ModelRequest } from "../../src/ports/model.ts";
 import type { EffectiveConfig } from "../../src/ports/run-context.ts";
 import type { FakeModel } from "../../../test/fakes/fake-model.ts";
@@ -107,4 +107,3 @@ export function manualTime(start = 1_700_000_000_000): ManualTime {
     },
   };
 }
-export const asMessages = (...messages: Message[]): readonly Message[] => messages;

@@ -1,3 +1,4 @@
+/** States of a session that thinks and that archives, and ports that allow, refuse or do nothing, for unit tests of single effects. */
 import { Policies } from "../../src/policy/load.ts";
 import type { DecidePorts } from "../../src/session/decided-calls.ts";
 import { asAgentId } from "../../../protocol/gen/types.ts";

@@ -1,5 +1,6 @@
 /** Runs one history: people send messages, faults happen, the faults end, and every promise must then hold. */
 import { asCallId, asRunId } from "../../../protocol/gen/types.ts";
+import { DAY_MS } from "../../../protocol/runtime/day.ts";
 import type { Origin } from "../../src/ports/origin.ts";
 import type { LogRow } from "../../src/session/machine/log.ts";
 import type { TransitionName } from "../../src/session/machine/transitions.ts";
@@ -53,7 +54,6 @@ export interface Report {
 export class SimulationError extends Error {
   override readonly name = "SimulationError";
 }
-const DAY_MS = 86_400_000;
 const BUSY_MS = 60_000;
 /** Together more than `LIMITS.queueBytes`, and small enough at the end to leave no space for anything else. */
 const FLOOD_CHARS: readonly number[] = [

@@ -4,6 +4,7 @@
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type ApprovalEntry, asAgentId, asCallId, asRunId, asSessionKey, asToolName } from "../../../../protocol/gen/types.ts";
+import { DAY_MS } from "../../../../protocol/runtime/day.ts";
 import { approvalCode } from "../../calls/approval.ts";
 import { shownText, visible } from "../../calls/shown-call.ts";
 import { fail } from "../../kernel/outcome.ts";
@@ -12,7 +13,6 @@ import type { ApprovalTaken, EventAnswerer, EventQuestion, EventQuestionsPort } 
 import type { Result } from "../../ports/result.ts";
 import { type ApprovalStore, EVENT_KEYS } from "./store.ts";
 
-const DAY_MS = 86_400_000;
 const SEED_CHARS = 26;
 const [PREFIX] = EVENT_KEYS;
 const keyOf = (eventId: string): string => `${PREFIX}${eventId}`;

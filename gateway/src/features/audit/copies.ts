@@ -5,11 +5,11 @@
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { AuditBreak, AuditEntry, AuditExport } from "../../../../protocol/gen/types.ts";
+import { DAY_MS } from "../../../../protocol/runtime/day.ts";
 import type { Audit } from "../../kernel/audit-store.ts";
 import { auditCopiesPrefix, auditCopyKey } from "../../storage/keys.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 
-const DAY_MS = 86_400_000;
 /** Files of one run of the alarm. */
 const MAX_FILES = 32;
 /** Months that are searched for the newest copy: the retention and one. */

@@ -4,6 +4,7 @@
  */
 import type { ChannelAccount, ChannelInboundOutcome } from "../../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { DAY_MS } from "../../../../protocol/runtime/day.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
 import type { ChannelRef } from "../../ports/channels.ts";
 
@@ -20,7 +21,6 @@ export interface Taken {
   readonly outcome?: ChannelInboundOutcome;
 }
 const FORGET_STEP = 200;
-const DAY_MS = 86_400_000;
 /** The activity of an account is written at most this often. */
 const ACTIVE_GRAIN_MS = 60_000;
 

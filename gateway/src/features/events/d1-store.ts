@@ -8,6 +8,7 @@ import { fail } from "../../kernel/outcome.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import { SOURCE_CHARS, type Taint, TAINT_LABELS } from "../../ports/taint.ts";
 import { once } from "../../../../protocol/runtime/once.ts";
+import { DAY_MS } from "../../../../protocol/runtime/day.ts";
 import { guardedRows, migrateRows, type RowDatabase } from "../../storage/rows.ts";
 import { EVENT_ROWS } from "./migrations.ts";
 
@@ -86,7 +87,6 @@ type Row = {
 };
 const OLD = "SELECT id FROM event_log WHERE ended_at IS NOT NULL AND ended_at < ? ORDER BY ended_at LIMIT ?";
 const REASON_CHARS = 1000;
-const DAY_MS = 86_400_000;
 const PRUNED = 100;
 
 export interface EventLogOptions {

@@ -4,6 +4,7 @@
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { type AgentReport, asSessionKey, type AgentJob, type JobStatus, type ReportStatus } from "../../../../protocol/gen/types.ts";
+import { DAY_MS } from "../../../../protocol/runtime/day.ts";
 import type { JobQueueStatus, NewJob } from "../../ports/jobs.ts";
 import type { TaskStatus } from "../../ports/tasks.ts";
 
@@ -50,7 +51,6 @@ export type JobResult =
   | { readonly result: "indexed"; readonly revision: number }
   | { readonly result: "cancel"; readonly now: number };
 
-const DAY_MS = 86_400_000;
 /** After a failure of the index or of the gateway. */
 const RETRY_MS = 2_000;
 const LAST_RETRY_MS = 60_000;

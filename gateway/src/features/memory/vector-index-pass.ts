@@ -4,6 +4,7 @@
  */
 import type { VectorIndexBehind } from "../../../../protocol/gen/types.ts";
 import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
+import { DAY_MS } from "../../../../protocol/runtime/day.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { type EmbeddingModel, modelKey } from "../../ports/embeddings.ts";
 import { type Result, succeed } from "../../ports/result.ts";
@@ -22,8 +23,6 @@ export interface VectorIndexPassPorts extends Pick<KernelPorts, "log" | "now"> {
 export const REMOVE_AGAIN_MS = 600_000;
 const FIRST_PAUSE_MS = 5_000;
 const LONGEST_PAUSE_MS = 3_600_000;
-/** The index is looked at once a day: it may have been made new. */
-const DAY_MS = 86_400_000;
 /** Batches that one step looks for. */
 const BATCHES = 4;
 /** About five minutes: much longer than the index takes to find what it accepted. */
@@ -59,6 +58,7 @@ export class VectorIndexPass {
     }
     const { work, looking, removalAt = Number.POSITIVE_INFINITY } = step.value;
     if (work) return state.ended(now(), looking ? seen.tries : 0, undefined, seen.serial);
+    // The index is looked at once a day: it may have been made new.
     if (!looking) return state.ended(Math.min(now() + DAY_MS, removalAt), 0, undefined, seen.serial);
     const resent = tries % LOST_TRIES === 0 ? await rows.resend(TENANT_ID, "not found") : succeed(undefined);
     // The same look again, which sends them then.

@@ -1,5 +1,5 @@
 /** The answers to clients whose calls have ended: by the machine's report, by a native tool, or by the gateway itself. PURE. */
-import { ERRORS, type ErrorReason } from "../../../../protocol/gen/errors.ts";
+import { type ErrorReason, isErrorReason } from "../../../../protocol/gen/errors.ts";
 import { asCallId, asNodeId, type LogsResultParams, type ToolResultParams } from "../../../../protocol/gen/types.ts";
 import type { Closing } from "../../calls/open-call.ts";
 import { fail } from "../../kernel/outcome.ts";
@@ -35,7 +35,6 @@ const OUTCOME_REASONS = {
 } as const satisfies Record<string, ErrorReason>;
 /** What can go wrong with a tool on a machine. Any other reason would tell the client something about the gateway or its own token. */
 const MACHINE_REASON = /^(?:tool|path|file|edit|process|media)\./;
-const isReason = (reason: string): reason is ErrorReason => MACHINE_REASON.test(reason) && Object.hasOwn(ERRORS, reason);
 /** The machine's own reason, if the error table has it as one of machines. */
 const reasonOf = (outcome: ToolResultParams["outcome"], reason: string | undefined): ErrorReason =>
-  reason !== undefined && isReason(reason) ? reason : OUTCOME_REASONS[outcome ?? "error"];
+  reason !== undefined && MACHINE_REASON.test(reason) && isErrorReason(reason) ? reason : OUTCOME_REASONS[outcome ?? "error"];

@@ -7,6 +7,7 @@ import {
   type HeartbeatSkip,
   type HeartbeatState,
 } from "../../../../protocol/gen/types.ts";
+import { DAY_MS } from "../../../../protocol/runtime/day.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
@@ -25,7 +26,6 @@ export interface BeatsPorts extends Pick<KernelPorts, "arm">, Omit<CheckPorts, "
   readonly rows: BeatRows;
   readonly runner: Pick<Runner, "beginNow">;
 }
-const DAY_MS = 86_400_000;
 const SHOWN_RUNS = 200;
 
 export class Beats {

@@ -1,8 +1,8 @@
 /** Calls of runs that made or changed jobs in the last 24 hours (rule SC11). A job that is removed after its run stays counted. */
+import { DAY_MS } from "../../../../protocol/runtime/day.ts";
 import { all, type Database, run } from "../../platform/sql.ts";
 import type { JobMaker } from "../../ports/schedule.ts";
 
-const DAY_MS = 86_400_000;
 /** Jobs of one agent that are listed. More than any limit: only an owner who allows each call comes this far. */
 const LISTED = 64;
 

@@ -1,3 +1,4 @@
+/** `archives.list` and `archives.read`: the transcripts that resets have stored. Changes no archive. */
 import { succeed } from "../../ports/result.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { asSessionKey } from "../../../../protocol/gen/types.ts";

@@ -1,3 +1,7 @@
+/**
+ * CallModel: makes one call of a model for a step of a run, within the limits of spend, and reports its end as one event. A conversation
+ * that must be compacted first is reported instead. Never retries and runs no tool: the machine decides what follows.
+ */
 import type { SessionMedia } from "../../ports/media.ts";
 import type { ModelClient, ModelOutcome } from "../../ports/model.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";

@@ -1,6 +1,6 @@
 /**
  * The effects that the machine decides on. An effect is in the state's outbox from the commit that decides on it until the commit of its
- * end, so it survives crashes. It refers to its inputs (log rows, calls) and never contains them. Pure data.
+ * end, so it survives crashes. It refers to its inputs (log rows, calls) and never contains them. PURE data.
  *
  * Ids derive from the state: the same decision has the same id in every incarnation, and each attempt has an id of its own.
  */

@@ -1,5 +1,5 @@
 /**
- * The events of a session, and its answers. Pure data. The stamp of an event has everything that a pure function can't know: the time, a
+ * The events of a session, and its answers. PURE data. The stamp of an event has everything that a pure function can't know: the time, a
  * fresh id, a random number, and the parts of the store that are not in the state.
  */
 import type { ResetPolicyPatch, SandboxProfile, SessionSettings, ToolOutcome, Usage } from "../../../../protocol/gen/types.ts";

@@ -1,6 +1,6 @@
 /**
  * The ids of effects, calls and replies, and the paths of files of a session. Each follows from the state alone, so that an effect that is
- * opened again after a restart has the same id. Pure.
+ * opened again after a restart has the same id. PURE.
  */
 import type { OpenCall } from "../../calls/open-call.ts";
 import type { Archiving, RunCore, State, Thinking, WaitingRun } from "./state.ts";

@@ -1,6 +1,6 @@
 /**
  * The invariants after every commit. Checked inside the transaction: a step that breaks one is rolled back, because a wrong state would
- * stay. Pure; reports violations, never repairs.
+ * stay. PURE; reports violations, never repairs.
  */
 import { isAwaitingNode, isHeldBack, isRepeatable, type OpenCall } from "../../calls/open-call.ts";
 import type { Step } from "./draft.ts";

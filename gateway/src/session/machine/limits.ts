@@ -1,5 +1,5 @@
 /**
- * Bounds of the session machine, beside those of the contract (`LIMITS`). Pure. One place, so that tests can name them.
+ * Bounds of the session machine, beside those of the contract (`LIMITS`). PURE. One place, so that tests can name them.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 

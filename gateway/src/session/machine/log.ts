@@ -1,5 +1,5 @@
 /**
- * The rows of a session's log, from which the model's history, the clients' events and the archives are made. Pure data.
+ * The rows of a session's log, from which the model's history, the clients' events and the archives are made. PURE data.
  *
  * A row takes `seqSpan` numbers: its own, and one more for each event beyond the first that clients get of it, so that every
  * event has a `sessionSeq` of its own and none has to be stored twice.

@@ -1,5 +1,5 @@
 /**
- * The state of a session between two events. Pure data, JSON-safe; stored as one row. Parts that are large and seldom change (settings,
+ * The state of a session between two events. PURE data, JSON-safe; stored as one row. Parts that are large and seldom change (settings,
  * earlier session ids, the summary, the work of an archive) have rows of their own.
  *
  *   idle      -- UserMessage -->                 thinking     (or archiving first, when the reset policy says so)

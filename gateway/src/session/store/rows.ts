@@ -1,4 +1,4 @@
-/** Rows as they are stored, and back. Pure. */
+/** Rows as they are stored, and back. PURE. */
 import { STATE_ROW_BYTES } from "../machine/limits.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";

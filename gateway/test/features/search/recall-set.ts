@@ -3,6 +3,7 @@
  * them: plain facts, answers that only the message before explains, other words for the same thing, days and months, preferences, and
  * facts that changed. The same seed gives the same set. It uses no real person's words.
  */
+import { DAY_MS } from "../../../../protocol/runtime/day.ts";
 import { seeded } from "../../../../test/seeded.ts";
 
 export interface Turn {
@@ -174,7 +175,6 @@ const TALK =
   "how was your day|it was long but the meeting went well|the weather is awful so I took the tram|did you see the match yesterday|only the end of it because I fell asleep|my phone is nearly empty|I am cooking pasta again|that sounds good as I only had bread|we should meet on the weekend|Sunday would be fine in the afternoon|I read the news and got angry as always|then stop reading them for a week|the neighbours have a party and it is loud|I would like a quiet evening with a book|work is fine and the new people are nice|they asked me how long I want to stay|and what did you say|that I like it which is true most days|the train was late by forty minutes|mine was cancelled so I came by bicycle|I still have to buy a present and a card|tell me when you are home|I feel much better than last week|good because I was a little worried|what are you doing on Friday evening|nothing yet maybe a course or a film|it costs too much I would say no|let us talk about it tomorrow|the doctor was late today|my boss wants a report by Monday|I found a nice place to eat|the tickets were sold out|my sister called again|we painted a little and then gave up|I moved the table to the window|I started a new book|the garden needs water|my back hurts from sitting|the key was stuck in the door|I joined the call too late";
 const DAYS = 40;
 const TALK_PER_DAY = 10;
-const DAY_MS = 86_400_000;
 
 const filled = (text: string, values: Readonly<Record<string, string>>): string =>
   text.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);

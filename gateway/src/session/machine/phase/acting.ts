@@ -1,4 +1,4 @@
-/** The phase `acting`, with open calls: results, nodes that disconnect and return, deadlines. A call ends exactly once. Pure. */
+/** The phase `acting`, with open calls: results, nodes that disconnect and return, deadlines. A call ends exactly once. PURE. */
 import { callsDeadline, isHeldBack, nodeOf, type OpenCall, sameTarget } from "../../../calls/open-call.ts";
 import {
   expired,

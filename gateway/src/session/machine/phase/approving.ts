@@ -1,4 +1,4 @@
-/** Calls that wait for the owner's word: the answer, and what follows from it. A question ends exactly once. Pure. */
+/** Calls that wait for the owner's word: the answer, and what follows from it. A question ends exactly once. PURE. */
 import type { Binding } from "../../../calls/approval.ts";
 import { denied, noLongerPossible } from "../../../calls/closings.ts";
 import {

@@ -1,4 +1,4 @@
-/** How runs end: an answer, an error in plain words, or a stop. Exactly one of them for each run. Pure. */
+/** How runs end: an answer, an error in plain words, or a stop. Exactly one of them for each run. PURE. */
 import type { ErrorReason } from "../../../../../protocol/gen/errors.ts";
 import { enoughMore, type RunLimit, settingOf } from "../../../ports/spend.ts";
 import { cancelled, waitEnded, withdrawn } from "../../../calls/closings.ts";

@@ -1,4 +1,4 @@
-/** The queue's messages, and the way of a message into the log. Pure. */
+/** The queue's messages, and the way of a message into the log. PURE. */
 import { messageTaint } from "../../../policy/taint.ts";
 import { isPlainlyOwner } from "../../../ports/origin.ts";
 import type { ReplyRoute } from "../../../ports/session.ts";

@@ -1,4 +1,4 @@
-/** What a message does to the run that is under way: steer it, or stop it and be answered next (gateway/spec/steering.md). Pure. */
+/** What a message does to the run that is under way: steer it, or stop it and be answered next (gateway/spec/steering.md). PURE. */
 import { isPlainlyOwner, sameAuthority } from "../../../ports/origin.ts";
 import { type Draft, take } from "../draft.ts";
 import type { EventOf } from "../event.ts";

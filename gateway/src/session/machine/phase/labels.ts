@@ -1,4 +1,4 @@
-/** The label of the conversation: it rises with what enters the context, and falls only by a reset and by the owner's word (TA2). Pure. */
+/** The label of the conversation: it rises with what enters the context, and falls only by a reset and by the owner's word (TA2). PURE. */
 import { unknownResult } from "../../../policy/taint.ts";
 import { higher, OWNER, type Taint, type TaintLabel } from "../../../ports/taint.ts";
 import { appendNotice, type Draft, take } from "../draft.ts";

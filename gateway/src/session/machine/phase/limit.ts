@@ -1,6 +1,6 @@
 /**
  * What follows a step, and the phase `paused`: a run has used up a limit, and the owner is asked for more of it (rule SP10). A run that is
- * not asked about, or gets no answer, ends. Pure.
+ * not asked about, or gets no answer, ends. PURE.
  */
 import { gaveWayText, limitText } from "../../../calls/limit-question.ts";
 import { isPlainlyOwner } from "../../../ports/origin.ts";

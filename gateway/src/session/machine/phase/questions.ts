@@ -1,4 +1,4 @@
-/** Which questions of the session wait for the owner, and how the last ones ended; the gateway is told of each change. Pure. */
+/** Which questions of the session wait for the owner, and how the last ones ended; the gateway is told of each change. PURE. */
 import { type Approval, type Ask, approvalCode, type Binding } from "../../../calls/approval.ts";
 import { questionText } from "../../../calls/shown-call.ts";
 import type { AwaitingCall, OpenCall } from "../../../calls/open-call.ts";

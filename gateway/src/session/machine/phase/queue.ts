@@ -1,4 +1,4 @@
-/** Accepts messages and starts runs: one run per message, in order of arrival. Pure. */
+/** Accepts messages and starts runs: one run per message, in order of arrival. PURE. */
 import { unknownResult } from "../../../policy/taint.ts";
 import { textOf } from "../../../ports/messages.ts";
 import type { Taint } from "../../../ports/taint.ts";

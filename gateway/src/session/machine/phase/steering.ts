@@ -1,4 +1,4 @@
-/** Shows the model messages that were sent to steer its run, at the next step (gateway/spec/steering.md). Each exactly once. Pure. */
+/** Shows the model messages that were sent to steer its run, at the next step (gateway/spec/steering.md). Each exactly once. PURE. */
 import type { ReplyRoute } from "../../../ports/session.ts";
 import { type Draft, take } from "../draft.ts";
 import { MOST_ROUTES } from "../limits.ts";

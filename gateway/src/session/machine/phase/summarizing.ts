@@ -1,6 +1,6 @@
 /**
  * The stages of an archive that ask the model: the cut, the rolling summary, the memories. Each chunk is a commit of its own, so that a
- * crash repeats one call at most. A failing model never stops a compaction or a reset. Pure.
+ * crash repeats one call at most. A failing model never stops a compaction or a reset. PURE.
  */
 import { type Draft, addUsage, countSpent, countUsage, settle, status } from "../draft.ts";
 import type { EventOf } from "../event.ts";

@@ -1,4 +1,4 @@
-/** The phase `thinking`, with a model call: its answers, failures and lost calls. Pure. */
+/** The phase `thinking`, with a model call: its answers, failures and lost calls. PURE. */
 import { callsDeadline, awaitApproval, isAwaitingNode, isHeldBack, type OpenCall, planCall } from "../../../calls/open-call.ts";
 import { type AssistantMessage, textOf, type ToolCallBlock } from "../../../ports/messages.ts";
 import type { GsvError } from "../../../ports/result.ts";

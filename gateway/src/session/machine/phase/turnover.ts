@@ -1,6 +1,6 @@
 /**
  * The commit that turns a conversation over after its archive was read back: the archived rows leave the context, memories are written
- * down for the daily file, and waiting work continues. Pure.
+ * down for the daily file, and waiting work continues. PURE.
  */
 import { type Draft, appendNotice, open } from "../draft.ts";
 import { LIMITS, PREVIOUS_SESSIONS } from "../limits.ts";

@@ -1,4 +1,4 @@
-/** Calls whose machine is not connected: the begin of their wait, and what the owner is told of it (rules OM1, OM6). Pure. */
+/** Calls whose machine is not connected: the begin of their wait, and what the owner is told of it (rules OM1, OM6). PURE. */
 import { awaitNode, type CallPlan, isAwaitingNode, nodeOf, type OpenCall, tellAt, type WaitingCall } from "../../../calls/open-call.ts";
 import { durationText } from "../../../calls/wait.ts";
 import { isUnsure } from "../../../ports/taint.ts";

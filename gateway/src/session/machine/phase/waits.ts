@@ -1,6 +1,6 @@
 /**
  * Calls that wait for their machines: what the gateway is told of them, and what becomes of them when a machine is back (rules OM3, OM4).
- * A call leaves the wait once, by the report that is open. Pure.
+ * A call leaves the wait once, by the report that is open. PURE.
  */
 import { noLongerPossible, tooManyWait } from "../../../calls/closings.ts";
 import { awaitApproval, isAwaitingNode, type OpenCall, planCall, sameTarget, type WaitingCall } from "../../../calls/open-call.ts";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import { KIT } from "../src/limits.ts";
-import { Permission } from "../src/permission.ts";
+import { KIT } from "./limits.ts";
+import { Permission } from "./permission.ts";
 
 /** A gateway whose answers the test gives one by one, and a clock that the test moves. */
 function stage() {
