@@ -53,11 +53,29 @@ export class Disk {
     if (!response.ok) throw new Error(`the disk service answered ${response.status} to a write`);
   }
 
-  /** Only for names that `stat` says are a file. */
+  /** Only for names that `stat` says are a file, and for an empty folder: of a folder all that is in it goes. */
   async remove(names: readonly string[]): Promise<void> {
     const response = await this.#service.fetch(urlOf(names), { method: "DELETE" });
     await response.body?.cancel();
     if (!response.ok && response.status !== 404) throw new Error(`the disk service answered ${response.status} to a delete`);
+  }
+
+  /** Removes a folder without entries, and the folders above it that are empty then, but for the first `kept`. */
+  async removeEmpty(names: readonly string[], kept: number): Promise<void> {
+    for (let depth = names.length; depth > kept; depth--) {
+      const folder = names.slice(0, depth);
+      if (await this.#hasEntries(folder)) return;
+      await this.remove(folder);
+    }
+  }
+  /** Of any kind. */
+  async #hasEntries(names: readonly string[]): Promise<boolean> {
+    const response = await this.#service.fetch(urlOf(names));
+    if (!response.ok || !isFolder(response)) {
+      await response.body?.cancel();
+      return true;
+    }
+    return (await response.json<readonly unknown[]>()).length > 0;
   }
 
   /** Plain files and folders in a folder, in no order. Links and everything else are left out; no folder, no entries. */

@@ -14,8 +14,9 @@ const MAX_KEY_BYTES = 1024;
 /** File systems allow 255 bytes a name; the disk service needs some of them for its temporary files. */
 export const MAX_SEGMENT_BYTES = 200;
 
-/** A part of a file on its way into the workspace. */
-export const isPart = (key: string): boolean => key.startsWith("transfers/");
+/** The folder of the parts of files on their way into the workspace. */
+export const TRANSFERS: readonly string[] = ["transfers"];
+export const isPart = (key: string): boolean => key.startsWith(`${TRANSFERS.join("/")}/`);
 
 const encoder = new TextEncoder();
 const HEX_PAIR = /^[0-9A-Fa-f]{2}/;

@@ -10,7 +10,7 @@ import { pieces } from "../../protocol/runtime/pause.ts";
 import { conditionsHold } from "./conditions.ts";
 import { sameFile, type Disk, type FileStat } from "./disk.ts";
 import { Hashes, hashBytes, streamVerified, verified, wantedOf } from "./hashes.ts";
-import { isPart, keyToNames } from "./keys.ts";
+import { isPart, keyToNames, TRANSFERS } from "./keys.ts";
 import { Queues } from "./queues.ts";
 import type { Intent, Row, Rows } from "./rows.ts";
 import type { Store } from "./store.ts";
@@ -69,6 +69,7 @@ export class Objects implements Store {
       const isKnown = stat !== null && row !== undefined && sameFile(stat, row);
       if (stat !== null && (isKnown || (await this.#disk.look(names)) === "file")) await this.#disk.remove(names);
       this.#rows.forget(key);
+      if (isPart(key)) await this.#disk.removeEmpty(names.slice(0, -1), TRANSFERS.length);
     });
   }
 

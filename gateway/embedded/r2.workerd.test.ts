@@ -120,6 +120,16 @@ describe("the embedded bucket", () => {
     assert.equal(readFileSync(bucket.file("agents/main/SOUL.md"), "utf8"), "be kind");
   });
 
+  it("[TF8] removes the folders of a copy with its last part, and no other folder", async () => {
+    const [first, second] = ["transfers/ab/0/000000", "transfers/ab/1/000064"];
+    for (const key of [first, second, "agents/empty/a.md"]) await bucket.put(key, "part");
+    await bucket.ask("delete", first);
+    assert.deepEqual([existsSync(bucket.file("transfers/ab/0")), existsSync(bucket.file(second))], [false, true]);
+    for (const key of [second, "agents/empty/a.md"]) await bucket.ask("delete", key);
+    assert.equal(existsSync(bucket.file("transfers/ab")), false);
+    assert.equal(existsSync(bucket.file("agents/empty")), true);
+  });
+
   it("keeps keys inside its folder", async () => {
     for (const key of ["../escape", "a/../../escape", "/etc/escape", ".hidden"]) await bucket.put(key, "x");
     assert.equal(existsSync(join(bucket.folder, "escape")), false);

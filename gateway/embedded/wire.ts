@@ -330,8 +330,9 @@ export function failure(error: R2Failure, json?: unknown): Response {
 export async function readExactly(stream: ReadableStream<Uint8Array>, size: number): Promise<Uint8Array> {
   if (size === 0) return new Uint8Array();
   const reader = stream.getReader({ mode: "byob" });
-  const { value } = await reader.readAtLeast(size, new Uint8Array(size));
+  // A sender that gives up is no failure of the storage.
+  const read = await reader.readAtLeast(size, new Uint8Array(size)).catch(() => undefined);
   reader.releaseLock();
-  if (value === undefined || value.length !== size) throw new R2Failure(400, CODE.invalidArgument, "The request ended too early.");
-  return value;
+  if (read?.value?.length !== size) throw new R2Failure(400, CODE.invalidArgument, "The request ended too early.");
+  return read.value;
 }

@@ -264,6 +264,8 @@ export const LIMITS = {
   skills: 100,
   /** Model calls in one run, by default. */
   stepsPerRun: 50,
+  /** Chunks of no transfer from one connection; it is closed after more. */
+  strayChunksPerMinute: 1000,
   /** Time limit of one model call for a summary or for memories. */
   summarizeMs: 120000,
   /** Longest summary that replaces older messages. */
@@ -294,6 +296,8 @@ export const LIMITS = {
   transferBytes: 5000000000,
   /** Largest chunk of a binary frame, without its 4-byte transfer id. */
   transferChunkBytes: 262144,
+  /** Smallest chunk of a transfer, but for its last one: many small ones would keep the gateway from all else. */
+  transferChunkLeastBytes: 16384,
   /** How long a transfer waits without progress, for example for a machine that is not connected. Then it fails. */
   transferIdleMs: 300000,
   /** How long an ended transfer is listed. */

@@ -274,7 +274,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "66abd730ca705a62";
+export const PROTOCOL_FINGERPRINT = "f139ffad29d2c9c4";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

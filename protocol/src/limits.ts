@@ -5,6 +5,11 @@ limit("protocolVersion", 1, "The protocol version that this contract describes."
 limit("frameBytes", 1048576, "Largest text frame, in UTF-8 bytes.");
 limit("frameDepth", 96, "Deepest nesting of arrays and objects in a frame.");
 limit("transferChunkBytes", 262144, "Largest chunk of a binary frame, without its 4-byte transfer id.");
+limit(
+  "transferChunkLeastBytes",
+  16384,
+  "Smallest chunk of a transfer, but for its last one: many small ones would keep the gateway from all else.",
+);
 limit("transferWindowBytes", 4194304, "Bytes of a transfer that are on the way and not acknowledged.");
 limit("transferPartBytes", 2097152, "Bytes of a transfer that are acknowledged together.");
 limit(
@@ -19,6 +24,7 @@ limit(
   300000,
   "How long a transfer waits without progress, for example for a machine that is not connected. Then it fails.",
 );
+limit("strayChunksPerMinute", 1000, "Chunks of no transfer from one connection; it is closed after more.");
 limit("transferKeptMs", 86400000, "How long an ended transfer is listed.");
 limit("unauthFrameBytes", 4096, "Largest frame of a client or channel before hello-ok.");
 limit("unauthNodeFrameBytes", 262144, "Largest `connect` frame of a node, which lists its tools.");

@@ -395,6 +395,9 @@ pub const SKILLS: u64 = 100;
 /// Model calls in one run, by default.
 pub const STEPS_PER_RUN: u64 = 50;
 
+/// Chunks of no transfer from one connection; it is closed after more.
+pub const STRAY_CHUNKS_PER_MINUTE: u64 = 1_000;
+
 /// Time limit of one model call for a summary or for memories.
 pub const SUMMARIZE_MS: u64 = 120_000;
 
@@ -439,6 +442,9 @@ pub const TRANSFER_BYTES: u64 = 5_000_000_000;
 
 /// Largest chunk of a binary frame, without its 4-byte transfer id.
 pub const TRANSFER_CHUNK_BYTES: u64 = 262_144;
+
+/// Smallest chunk of a transfer, but for its last one: many small ones would keep the gateway from all else.
+pub const TRANSFER_CHUNK_LEAST_BYTES: u64 = 16_384;
 
 /// How long a transfer waits without progress, for example for a machine that is not connected. Then it fails.
 pub const TRANSFER_IDLE_MS: u64 = 300_000;

@@ -75,7 +75,8 @@ export interface Connection {
   /** `carries`: it is an end of transfers, and acknowledges what it receives as a node does. */
   readonly rate: { start: number; count: number; carries?: true };
   /** Number of binary frames and messages about transfers that are not bound to this connection. */
-  strays: number;
+  /** Chunks of no transfer in the current minute, and its begin. */
+  strays: { start: number; count: number };
 }
 export type AnyConnection = OpenConnection | Connection;
 
@@ -335,9 +336,13 @@ export class Connections {
   }
   /** A frame of a transfer that is not bound to this connection was dropped (FR5). */
   strayed(connection: Connection, log: Pick<Logger, "warn">): void {
-    connection.strays++;
+    const { strays, conn } = connection;
+    const now = this.#clock.now();
+    if (now - strays.start >= 60_000 || now < strays.start) [strays.start, strays.count] = [now, 0];
+    strays.count++;
     // Logged at 1, 10, 100 and so on: a flood of frames must not become a flood of log lines.
-    if (Number.isInteger(Math.log10(connection.strays))) log.warn("stray_chunk", { connection: connection.conn, count: connection.strays });
+    if (Number.isInteger(Math.log10(strays.count))) log.warn("stray_chunk", { connection: conn, count: strays.count });
+    if (strays.count > LIMITS.strayChunksPerMinute) this.drop(connection, { kind: "broken", text: "too many chunks of no transfer" });
   }
 
   /** Sends one event to every client. */
@@ -420,6 +425,6 @@ export class Connections {
 }
 
 /** The state that a connection loses when the object hibernates. */
-const freshState = (): Pick<Connection, "rate" | "strays"> => ({ rate: { start: 0, count: 0 }, strays: 0 });
+const freshState = (): Pick<Connection, "rate" | "strays"> => ({ rate: { start: 0, count: 0 }, strays: { start: 0, count: 0 } });
 
 const identity = ({ mode, id }: Pick<Principal, "mode" | "id">): string => `${mode} ${id}`;

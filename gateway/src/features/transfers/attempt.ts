@@ -96,8 +96,9 @@ export function step(attempt: Attempt, facts: Facts, happening: Happening, maxBy
       const { bytes } = happening;
       if (attempt.status !== "flowing") return misuse(facts, "a chunk came before or after the file");
       const received = attempt.received + bytes;
-      if (bytes === 0 || bytes > LIMITS.transferChunkBytes || received > (facts.sizeBytes ?? 0))
-        return misuse(facts, "a chunk does not fit");
+      const size = facts.sizeBytes ?? 0;
+      const isSmall = bytes < LIMITS.transferChunkLeastBytes && received !== size;
+      if (bytes === 0 || isSmall || bytes > LIMITS.transferChunkBytes || received > size) return misuse(facts, "a chunk does not fit");
       if (received - attempt.acked > LIMITS.transferWindowBytes) return misuse(facts, "too much is on the way");
       return { attempt: { ...attempt, received }, facts, effects: [{ kind: "forward" }] };
     }

@@ -17,6 +17,8 @@ const run = (happenings: readonly Happening[], facts: Facts = {}, maxBytes: numb
   return { attempt, facts, effects };
 };
 const found = (sizeBytes: number, version = "v1"): Happening => ({ kind: "found", sizeBytes, version });
+/** A chunk of a usual size: only the last one may be smaller. */
+const K = LIMITS.transferChunkLeastBytes;
 const chunk = (bytes: number): Happening => ({ kind: "chunk", bytes });
 const accepted = (offset: number): Happening => ({ kind: "accepted", offset });
 const acked = (offset: number): Happening => ({ kind: "acked", offset });
@@ -47,16 +49,23 @@ test("[TF6] a source whose content differs from that of an earlier attempt fails
 
 test("[TF2] [TF4] what was taken is acknowledged, and what is kept is where another attempt goes on", () => {
   const after = (happening: Happening) => {
-    const { attempt, facts } = run([found(10), accepted(0), chunk(6)]);
+    const { attempt, facts } = run([found(10 * K), accepted(0), chunk(6 * K)]);
     return step(attempt, facts, happening, LIMITS.transferBytes);
   };
-  const taken = after({ kind: "acked", offset: 6, kept: 4 });
+  const taken = after({ kind: "acked", offset: 6 * K, kept: 4 * K });
   assert.deepEqual(taken.effects, [
-    { kind: "progress", offset: 4 },
-    { kind: "acknowledge", offset: 6 },
+    { kind: "progress", offset: 4 * K },
+    { kind: "acknowledge", offset: 6 * K },
   ]);
-  const kept = step(taken.attempt, taken.facts, { kind: "acked", offset: 6, kept: 6 }, LIMITS.transferBytes);
-  assert.deepEqual(kept.effects, [{ kind: "progress", offset: 6 }]);
+  const kept = step(taken.attempt, taken.facts, { kind: "acked", offset: 6 * K, kept: 6 * K }, LIMITS.transferBytes);
+  assert.deepEqual(kept.effects, [{ kind: "progress", offset: 6 * K }]);
+});
+
+test("[TF2] only the last chunk may be a small one", () => {
+  const least = LIMITS.transferChunkLeastBytes;
+  const begun = [found(2 * least + 1), accepted(0)];
+  assert.deepEqual(run([...begun, chunk(least), chunk(least), chunk(1)]).effects.slice(-3), ["forward", "forward", "forward"]);
+  assert.equal(run([...begun, chunk(least - 1)]).effects.at(-1), "fail transfer.failed");
 });
 
 test("[TF2] what breaks the rules ends the transfer", () => {
@@ -76,20 +85,20 @@ test("[TF2] what breaks the rules ends the transfer", () => {
     [...begun, stored()],
     [...begun, chunk(10), completed, chunk(1)],
     [big, accepted(0), chunk(LIMITS.transferChunkBytes + 1)],
-    [big, accepted(0), ...window, chunk(1)],
+    [big, accepted(0), ...window, chunk(K)],
   ];
   for (const happenings of wrong) assert.equal(run(happenings).effects.at(-1), "fail transfer.failed");
-  assert.equal(run([big, accepted(0), ...window, acked(1), chunk(1)]).effects.at(-1), "forward");
+  assert.equal(run([big, accepted(0), ...window, acked(K), chunk(K)]).effects.at(-1), "forward");
   assert.equal(run([found(11)], {}, 10).effects[0], "fail file.too_large");
   assert.deepEqual(run([{ kind: "failed", reason: "tool.io", message: "no" }, stored(), chunk(1)]).effects, ["fail tool.io"]);
 });
 
 test("[TF1] [TF3] whatever happens in whatever order, an attempt ends once, and succeeds only with all bytes", () => {
   const any: fc.Arbitrary<Happening> = fc.oneof(
-    fc.constant(found(4)),
-    fc.integer({ min: 0, max: 4 }).map(accepted),
-    fc.integer({ min: 0, max: 4 }).map(chunk),
-    fc.integer({ min: 0, max: 4 }).map(acked),
+    fc.constant(found(4 * K)),
+    fc.integer({ min: 0, max: 4 }).map((n) => accepted(n * K)),
+    fc.integer({ min: 0, max: 4 }).map((n) => chunk(n * K)),
+    fc.integer({ min: 0, max: 4 }).map((n) => acked(n * K)),
     fc.constant(completed),
     fc.constantFrom(stored(), stored(OTHER)),
   );
@@ -102,7 +111,7 @@ test("[TF1] [TF3] whatever happens in whatever order, an attempt ends once, and 
       if (!ends.includes("succeed")) return;
       const from = happenings.find((happening) => happening.kind === "accepted");
       const bytes = happenings.reduce((sum, happening) => sum + (happening.kind === "chunk" ? happening.bytes : 0), 0);
-      assert.ok(from?.kind === "accepted" && from.offset + bytes >= 4);
+      assert.ok(from?.kind === "accepted" && from.offset + bytes >= 4 * K);
     }),
     { numRuns: 20_000 },
   );

@@ -8,7 +8,7 @@ import type { NodesPort } from "../../ports/nodes.ts";
 import { type Failure, type Result, succeed } from "../../ports/result.ts";
 import type { StopPort } from "../../ports/sessions.ts";
 import type { Bucket } from "../../storage/bucket.ts";
-import { currentFile, receiveProblem, replaceProblem } from "../../storage/workspace/received.ts";
+import { currentFile, receiveProblem, replaceProblem, treeProblem } from "../../storage/workspace/received.ts";
 import { isOfClient, pairProblem, parseEndpoint, type Endpoint } from "./endpoint.ts";
 import type { TransferRunner } from "./runner.ts";
 import type { NewTransfer, TransferRow, TransferStore } from "./store.ts";
@@ -33,6 +33,9 @@ const NOT_YOURS = fail(
   "Another program has begun this transfer, with another token.",
   "Use the token that began it, or wait for its end: without progress it ends after five minutes.",
 );
+
+/** With those whose programs are gone, which end after five minutes. */
+const MOST_OPEN = 4 * LIMITS.transfers;
 
 /** A node that can copy files names it. */
 const CAPABILITY = "filesystem.transfer";
@@ -78,7 +81,7 @@ export async function createTransfer(
 
 /** Whether the transfer may begin. */
 async function admit(
-  { config, nodes, connections, bucket, store, stopped }: CreatePorts,
+  { config, nodes, connections, bucket, store, runner, stopped }: CreatePorts,
   { agentId, source, destination, isForced, sessionKey }: NewTransfer,
 ): Promise<Result<void>> {
   const STOPPED = fail("gateway.stopped", "GSV is stopped, so nothing was copied.");
@@ -101,7 +104,7 @@ async function admit(
     if (refused !== undefined) return refused;
     const current = await currentFile(bucket, agentId, path);
     if (!current.ok) return current;
-    const problem = replaceProblem(path, current.value, isForced);
+    const problem = replaceProblem(path, current.value, isForced) ?? (await treeProblem(bucket, agentId, path));
     if (problem !== undefined) return problem;
   }
   if (from.value.kind === "workspace") {
@@ -110,7 +113,9 @@ async function admit(
     if (current.value === undefined)
       return fail("path.not_found", `There is no file \`${from.value.path}\` in the workspace.`, "List its files: `gsv workspace ls`.");
   }
-  if (store.open().length >= LIMITS.transfers)
+  const open = store.open();
+  const running = open.filter((row) => !runner.isLeft(row));
+  if (running.length >= LIMITS.transfers || open.length >= MOST_OPEN)
     return fail("transfer.busy", `${LIMITS.transfers} transfers are running already.`, "Wait until one has ended, then try again.");
   // The bucket was asked in between.
   return stopped() === undefined ? succeed(undefined) : STOPPED;

@@ -53,12 +53,19 @@ const PROGRESS_GRAIN_MS = 1_000;
 
 const STOPPED = ["transfer.cancelled", "GSV was stopped, so the copy was ended."] as const;
 
+interface Bound {
+  readonly live: Live;
+  readonly side: Side;
+}
+/** The source has sent all, and the copy needs it no more: nothing that it says or does changes the end. */
+const isPast = ({ live, side }: Bound): boolean => side === "source" && live.attempt.status === "finishing";
+
 const attemptKey = (conn: string, attemptId: number): string => `${conn} ${attemptId}`;
 
 export class TransferRunner {
   readonly #ports: RunnerPorts;
   readonly #live = new Map<string, Live>();
-  readonly #attempts = new Map<string, { readonly live: Live; readonly side: Side }>();
+  readonly #attempts = new Map<string, Bound>();
   /** The programs that are ends of their own transfers, by the transfer's id. */
   readonly #clients = new Map<string, Connection>();
   /** Who waits for the end of a transfer, by its id. */
@@ -101,7 +108,7 @@ export class TransferRunner {
   said(connection: Connection, attemptId: number, side: Side, happening: Exclude<Happening, { kind: "chunk" }>): boolean {
     const bound = this.#attempts.get(attemptKey(connection.conn, attemptId));
     if (bound?.side !== side) return false;
-    this.#feed(bound.live, happening);
+    if (!isPast(bound)) this.#feed(bound.live, happening);
     return true;
   }
   /** A binary frame. False: this connection sends no such file. */
@@ -110,7 +117,7 @@ export class TransferRunner {
     const attemptId = readChunkId(frame);
     const bound = attemptId === undefined ? undefined : this.#attempts.get(attemptKey(connection.conn, attemptId));
     if (bound?.side !== "source") return false;
-    this.#chunk(bound.live, frame);
+    if (!isPast(bound)) this.#chunk(bound.live, frame);
     return true;
   }
 
@@ -137,7 +144,11 @@ export class TransferRunner {
   /** A connection is gone, and its attempts with it. */
   gone(conn: string): void {
     for (const [id, client] of this.#clients) if (client.conn === conn) this.#clients.delete(id);
-    const gone = [...this.#live.values()].filter(({ attemptKeys }) => attemptKeys.some((key) => key.startsWith(`${conn} `)));
+    const isNeeded = (key: string): boolean => {
+      const bound = this.#attempts.get(key);
+      return key.startsWith(`${conn} `) && bound !== undefined && !isPast(bound);
+    };
+    const gone = [...this.#live.values()].filter(({ attemptKeys }) => attemptKeys.some(isNeeded));
     for (const live of gone) this.#drop(live);
   }
 
@@ -158,6 +169,10 @@ export class TransferRunner {
   /** What the destination has: more than the row says, which is written later. */
   doneBytes(row: TransferRow): number {
     return Math.max(row.doneBytes, this.#live.get(row.id)?.doneBytes ?? 0);
+  }
+  /** Its program is gone, and may come back to go on. */
+  isLeft({ id, source, destination }: TransferRow): boolean {
+    return !this.#live.has(id) && [source, destination].some(isOfClient);
   }
   /** Resolves when the transfer has ended. */
   ended(id: string): Promise<void> {

@@ -63,6 +63,22 @@ export async function currentFile(bucket: Bucket, agentId: string, path: Workspa
   const head = await guarded(`read \`${path}\``, () => bucket.head(fileKey(agentId, path)));
   return head.ok ? { ok: true, value: head.value && !isMark(head.value) ? head.value : undefined } : head;
 }
+/** Why a file can't have this path: something is in its way. On a disk, a file and a folder can't have one name. */
+export async function treeProblem(bucket: Bucket, agentId: string, path: WorkspacePath): Promise<Failure | undefined> {
+  const problem = (message: string, hint: string): Failure => ({ ok: false, error: { reason: "transfer.bad_endpoint", message, hint } });
+  const below = await guarded(`read \`${path}\``, () => bucket.list({ prefix: `${fileKey(agentId, path)}/`, limit: 1 }));
+  if (!below.ok) return below;
+  if (below.value.objects.length > 0) return problem(`\`${path}\` is a folder of the workspace.`, `Copy into it: write \`gsv:${path}/\`.`);
+  const names = path.split("/");
+  for (let depth = 1; depth < names.length; depth++) {
+    const above = names.slice(0, depth).join("/") as WorkspacePath;
+    const file = await currentFile(bucket, agentId, above);
+    if (!file.ok) return file;
+    if (file.value !== undefined)
+      return problem(`\`${above}\` is a file of the workspace, so nothing can be in it.`, "Choose another path.");
+  }
+  return undefined;
+}
 /** Why a file that exists is not replaced. */
 export function replaceProblem(path: WorkspacePath, current: R2Object | undefined, replaces: boolean): Failure | undefined {
   if (current === undefined) return undefined;
@@ -85,8 +101,10 @@ export async function storeReceived(bucket: Bucket, file: Received, alive: () =>
   if (refused !== undefined) return refused;
   const head = await guarded(`read \`${path}\``, () => bucket.head(key));
   if (!head.ok) return head;
-  // An earlier attempt has stored it, and was interrupted right after.
-  if (head.value?.customMetadata?.[TRANSFER] === id && head.value.size === sizeBytes) return { ok: true, value: undefined };
+  // An earlier attempt has stored it, and was interrupted right after. A program may use an id again after a day, for other bytes.
+  const { checksums: before } = head.value ?? {};
+  const isSame = head.value?.size === sizeBytes && before?.sha256 !== undefined && toHex(before.sha256) === sha256;
+  if (head.value?.customMetadata?.[TRANSFER] === id && isSame) return { ok: true, value: undefined };
   const current = head.value && !isMark(head.value) ? head.value : undefined;
   const problem = replaceProblem(path, current, replaces);
   if (problem !== undefined) return problem;
@@ -105,14 +123,14 @@ export async function storeReceived(bucket: Bucket, file: Received, alive: () =>
       }),
     ),
   );
-  if (!put.ok) return (await isRight(bucket, file, alive)) === false ? differs() : put;
+  if (!put.ok) return (await hasRightParts(bucket, file, alive)) === false ? differs() : put;
   if (put.value === null) return conflict(path);
   const stored = await guarded(`read \`${path}\``, () => bucket.head(key));
   if (!stored.ok) return stored;
   if (stored.value?.customMetadata?.[TRANSFER] !== id) return conflict(path);
   const { size, checksums } = stored.value;
-  const isSame = size === sizeBytes && (checksums.sha256 === undefined || toHex(checksums.sha256) === sha256);
-  return isSame ? { ok: true, value: undefined } : differs();
+  const isRight = size === sizeBytes && (checksums.sha256 === undefined || toHex(checksums.sha256) === sha256);
+  return isRight ? { ok: true, value: undefined } : differs();
 }
 
 const differs = (): Failure => failure("transfer.checksum", "The copy differs from the source, so it was removed.");
@@ -185,9 +203,11 @@ export async function joinedParts<T>(
 }
 
 /** Whether the parts have the right content. Undefined: they can't be read now. */
-async function isRight(bucket: Bucket, file: Received, alive: () => void): Promise<boolean | undefined> {
+async function hasRightParts(bucket: Bucket, file: Received, alive: () => void): Promise<boolean | undefined> {
   const read = await guarded("read the copy", () =>
-    joined(bucket, file, alive, async (body) => (body instanceof Uint8Array ? file.sha256 : sha256OfStream(body, alive))),
+    joined(bucket, file, alive, async (body) =>
+      body instanceof Uint8Array ? toHex(await crypto.subtle.digest("SHA-256", body)) : sha256OfStream(body, alive),
+    ),
   );
   return read.ok ? read.value === file.sha256 : undefined;
 }

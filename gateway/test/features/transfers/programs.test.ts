@@ -48,6 +48,31 @@ describe("a program is an end of its own transfer", () => {
     expect(await ended(second.peer, id)).toMatchObject({ state: "done", sha256: await sum(bytes) });
   });
 
+  test("[TF10] copies whose programs are gone do not keep others from theirs, and are bounded", async () => {
+    const others = await client();
+    const begun = async (nth: number): Promise<void> => {
+      const gone = await client();
+      await create(gone, newId(), asked.source, `gsv:left/${nth}`);
+      gone.socket.close(1000);
+    };
+    for (let nth = 0; nth < LIMITS.transfers; nth++) await begun(nth);
+    const id = newId();
+    await eventually(async () => {
+      const answer = await others.call("transfer.create", { id, ...asked });
+      expect(answer.ok).toBe(true);
+    });
+    for (let nth = LIMITS.transfers + 1; nth < 4 * LIMITS.transfers; nth++)
+      await eventually(async () => {
+        const gone = await client();
+        const answer = await gone.call("transfer.create", { id: newId(), source: asked.source, destination: `gsv:left/${nth}` });
+        gone.socket.close(1000);
+        expect(answer.ok).toBe(true);
+      });
+    expect(await others.refused("transfer.create", { id: newId(), source: asked.source, destination: "gsv:more" })).toMatchObject({
+      reason: "transfer.busy",
+    });
+  });
+
   test("[TF13] [X1] another program learns nothing of it, and gets no part in it", async () => {
     const [own, other, id] = [new Machine(await client()), new Machine(await client()), newId()];
     await create(own.peer, id, asked.source, asked.destination);

@@ -45,6 +45,20 @@ describe("what is refused before anything moves", () => {
     });
   });
 
+  test("[TF7] a folder of the workspace, and a path below a file, are told at once", async () => {
+    const owner = await client();
+    await machine("laptop");
+    await env.STORAGE.put("agents/main/notes/a.md", "a");
+    for (const [destination, message] of [
+      ["gsv:notes", "`notes` is a folder of the workspace."],
+      ["gsv:notes/a.md/b.md", "`notes/a.md` is a file of the workspace, so nothing can be in it."],
+    ] as const)
+      expect(await owner.refused("transfer.create", { id: newId(), source: "laptop:a", destination })).toMatchObject({
+        reason: "transfer.bad_endpoint",
+        message,
+      });
+  });
+
   test("[TF7] a machine without transfers, and more transfers than the limit", async () => {
     const owner = await client();
     await node("old");

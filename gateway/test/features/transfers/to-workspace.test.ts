@@ -3,7 +3,7 @@
  * machines are fakes on real sockets; the gateway and its bucket are real.
  */
 import { env } from "cloudflare:workers";
-import { reset } from "cloudflare:test";
+import { reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { client, eventually, fakeSessions, gateway, type Peer, seed, sha256, until } from "../../support/gateway.ts";
@@ -62,7 +62,7 @@ describe("a machine's file becomes one of the workspace", () => {
     const { owner, laptop, id, attemptId } = await begin();
     await laptop.peer.ok("transfer.meta", { transferId: attemptId, size: bytes.length, version: "v1" });
     await laptop.asked("transfer.start");
-    await laptop.fill(attemptId, bytes, 0, PART + 500);
+    await laptop.fill(attemptId, bytes, 0, PART + LIMITS.transferChunkLeastBytes);
     await eventually(async () => expect(await look(owner, id)).toMatchObject({ doneBytes: PART }));
     await evict(gateway(), { webSockets: "hibernate" });
     laptop.push(attemptId, bytesOf(700).fill(7));
@@ -156,6 +156,59 @@ describe("a machine's file becomes one of the workspace", () => {
     await laptop.fill(again, bytes, 0);
     await laptop.peer.ok("transfer.complete", { transferId: again, sha256: await sum(bytes) });
     expect(await ended(owner, id)).toMatchObject({ state: "done", sha256: await sum(bytes) });
+  });
+
+  test.each([
+    ["goes away", (laptop: Machine) => laptop.peer.socket.close(1000)],
+    ["sends a chunk more", (laptop: Machine, attemptId: number) => laptop.push(attemptId, new Uint8Array([1]))],
+    [
+      "reports an error",
+      (laptop: Machine, attemptId: number) =>
+        laptop.peer.send({ type: "req", id: "e", method: "transfer.complete", params: { transferId: attemptId, error: "no" } }),
+    ],
+  ] as const)("[TF5] [TF8] the copy ends as whole when its source has sent all and then %s", async (_what, disturb) => {
+    const { owner, laptop, id, attemptId } = await begin();
+    await laptop.peer.ok("transfer.meta", { transferId: attemptId, size: bytes.length, version: "v1" });
+    await laptop.asked("transfer.start");
+    await laptop.fill(attemptId, bytes, 0);
+    const sha = await sum(bytes);
+    await laptop.peer.ok("transfer.complete", { transferId: attemptId, sha256: sha });
+    disturb(laptop, attemptId);
+    expect(await ended(owner, id)).toMatchObject({ state: "done", sha256: sha });
+    await eventually(async () => expect(await parts(id)).toBe(0));
+  });
+
+  test("[TF3] [W11] an id that is used again after its transfer was forgotten stores the new bytes", async () => {
+    const [owner, laptop, id] = [await client(), await machine("laptop"), newId()];
+    for (const [nth, content] of [bytesOf(3000), bytesOf(3000).fill(7)].entries()) {
+      await create(owner, id, "laptop:a.bin", "gsv:in/b.bin", { force: true });
+      const { transferId } = await laptop.asked("transfer.send", nth);
+      await laptop.peer.ok("transfer.meta", { transferId, size: content.length, version: `v${nth}` });
+      await laptop.asked("transfer.start", nth);
+      laptop.push(transferId, content);
+      await laptop.peer.ok("transfer.complete", { transferId, sha256: await sum(content) });
+      expect(await ended(owner, id)).toMatchObject({ state: "done" });
+      const stored = await env.STORAGE.get(KEY);
+      expect(await sum(new Uint8Array((await stored?.arrayBuffer()) ?? new ArrayBuffer(0)))).toBe(await sum(content));
+      await runInDurableObject(gateway(), (_object, { storage }) => void storage.sql.exec("DELETE FROM transfers"));
+    }
+  });
+
+  test("[TF3] an empty file with another checksum fails at once", async () => {
+    const { owner, laptop, id, attemptId } = await begin();
+    await laptop.peer.ok("transfer.meta", { transferId: attemptId, size: 0, version: "v1" });
+    await laptop.asked("transfer.start");
+    await laptop.peer.ok("transfer.complete", { transferId: attemptId, sha256: await sha256("other") });
+    expect(await ended(owner, id)).toMatchObject({ state: "failed", reason: "transfer.checksum" });
+  });
+
+  test("[TF1] a connection that sends many chunks of no transfer is closed", async () => {
+    const { owner, laptop, attemptId } = await begin();
+    const stranger = await machine("stranger");
+    for (let nth = 0; nth <= LIMITS.strayChunksPerMinute; nth++) stranger.push(attemptId + 1, new Uint8Array([nth & 0xff]));
+    await until("the connection is closed", () => stranger.peer.closed !== undefined || undefined);
+    await laptop.peer.ok("transfer.meta", { transferId: attemptId, size: 1, version: "v1" });
+    owner.socket.close(1000);
   });
 
   test("[TF8] the write of an unfinished part ends with its copy", async () => {
