@@ -42,6 +42,7 @@ mod session_key;
 mod skill_files;
 mod skill_folder;
 mod skill_upload;
+mod stop_signal;
 mod suggest;
 mod table;
 mod text_files;

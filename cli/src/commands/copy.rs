@@ -21,6 +21,7 @@ use crate::args::Copy;
 use crate::clean::one_line;
 use crate::client::Client;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::stop_signal::stop_signal;
 use crate::units::bytes;
 
 /// Between two looks: short at first, because most files are small.
@@ -146,8 +147,8 @@ async fn with_this_machine(context: &Context, args: Copy, source: Place, destina
     let (shown, meter) = (is_shown(context), Meter::new());
     let copied = tokio::select! {
         copied = session.copy(&wanted, false, |seen| if shown { show(context, &meter.progress(seen, context.out.size().0)) }) => copied,
-        _ = tokio::signal::ctrl_c() => {
-            session.cancel(&wanted).await?;
+        () = stop_signal() => {
+            session.cancel(&wanted).await;
             Err(Failure::interrupted())
         }
     };
@@ -236,7 +237,7 @@ async fn between(context: &Context, params: TransferCreateParams) -> Outcome {
     let shown = is_shown(context);
     let ended = tokio::select! {
         ended = follow(context, client, created, shown.then_some(&meter)) => ended,
-        _ = tokio::signal::ctrl_c() => Err(cancel(context, id).await),
+        () = stop_signal() => Err(cancel(context, id).await),
     };
     if shown {
         show(context, "");

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use gsv_node::Ends;
+use gsv_protocol::errors;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
@@ -19,6 +20,7 @@ use super::copy_screen::{is_shown, show};
 use crate::args::Copy;
 use crate::clean::{one_line, visible};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::stop_signal::stop_signal;
 use crate::units::{bytes, duration, millis};
 
 /// Files at once. The gateway runs four transfers, and one is left to others.
@@ -55,6 +57,8 @@ struct Report {
     before: usize,
     bytes: u64,
     left: Vec<Left>,
+    /// Links and what is no plain file.
+    skipped: Vec<String>,
 }
 #[derive(Serialize)]
 struct Left {
@@ -167,6 +171,9 @@ async fn copy_all(
 ) -> Outcome<Done> {
     let begun = Instant::now();
     let totals = Arc::new(Totals::default());
+    let out = context.out;
+    // Once: the copy may wait for minutes, and silence looks like a hang.
+    let told_busy = Arc::new(Once::new());
     let size: u64 = listing.files.iter().map(|file| file.size).sum();
     let shown = is_shown(context);
     let running: Arc<Mutex<BTreeMap<String, Wanted>>> = Arc::default();
@@ -174,6 +181,7 @@ async fn copy_all(
     let mut tasks = JoinSet::new();
     let mut waiting = listing.files.iter();
     let mut looks = tokio::time::interval(LOOK);
+    let mut stopped = std::pin::pin!(stop_signal());
     loop {
         while tasks.len() < AT_ONCE {
             let Some(file) = waiting.next() else { break };
@@ -191,8 +199,14 @@ async fn copy_all(
                 Arc::clone(&running),
                 file.name.clone(),
             );
+            let told_busy = Arc::clone(&told_busy);
+            let waits = move || {
+                told_busy.call_once(|| {
+                    out.aside("The gateway runs as many copies as it may, so this one waits for others to end.")
+                });
+            };
             tasks.spawn(async move {
-                let copied = copy_file(&session, &wanted, &totals).await;
+                let copied = copy_file(&session, &wanted, &totals, waits).await;
                 lock(&running).remove(&name);
                 (name, copied)
             });
@@ -216,11 +230,11 @@ async fn copy_all(
                     show(context, &progress(&totals, listing.files.len(), size, begun.elapsed(), context.out.size().0));
                 }
             }
-            _ = tokio::signal::ctrl_c() => {
+            () = &mut stopped => {
                 tasks.shutdown().await;
                 let open: Vec<Wanted> = lock(&running).values().cloned().collect();
                 for wanted in &open {
-                    session.cancel(wanted).await?;
+                    session.cancel(wanted).await;
                 }
                 return Err(Failure::interrupted());
             }
@@ -236,7 +250,7 @@ async fn copy_all(
     })
 }
 
-async fn copy_file(session: &Session, wanted: &Wanted, totals: &Totals) -> Outcome {
+async fn copy_file(session: &Session, wanted: &Wanted, totals: &Totals, waits: impl Fn()) -> Outcome {
     let counted = AtomicU64::new(0);
     let moved = |seen: &gsv_protocol::types::Transfer| {
         let before = counted.fetch_max(seen.done_bytes, Ordering::Relaxed);
@@ -260,6 +274,9 @@ async fn copy_file(session: &Session, wanted: &Wanted, totals: &Totals) -> Outco
                     .as_deref()
                     .is_some_and(|reason| PASSING.contains(&reason)) =>
             {
+                if failure.reason.as_deref() == Some(errors::TRANSFER_BUSY.reason) {
+                    waits();
+                }
                 tokio::time::sleep(BUSY).await;
             }
             Err(failure) => return Err(failure),
@@ -305,7 +322,7 @@ fn progress(totals: &Totals, files: usize, size: u64, took: Duration, columns: u
 }
 
 fn finished(context: &Context, listing: Listing, done: Done, (source, destination): (&Place, &Place)) -> Outcome {
-    let mut left = listing.left;
+    let Listing { mut left, skipped, .. } = listing;
     left.extend(done.left);
     let load = |count: &AtomicUsize| count.load(Ordering::Relaxed);
     let report = Report {
@@ -319,6 +336,7 @@ fn finished(context: &Context, listing: Listing, done: Done, (source, destinatio
                 problem: problem.clone(),
             })
             .collect(),
+        skipped,
     };
     let earlier = match report.before {
         0 => String::new(),
@@ -333,6 +351,18 @@ fn finished(context: &Context, listing: Listing, done: Done, (source, destinatio
         duration(millis(done.took)),
     );
     context.out.done(&report, &words);
+    if let Some(first) = report.skipped.first() {
+        let count = report.skipped.len();
+        let more = if count == 1 {
+            String::new()
+        } else {
+            format!(" and {} more", count - 1)
+        };
+        context.out.aside(&format!(
+            "Not copied, because only plain files and folders are: {}{more}.",
+            one_line(first, 200)
+        ));
+    }
     if left.is_empty() {
         return Ok(());
     }

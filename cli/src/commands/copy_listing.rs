@@ -27,6 +27,8 @@ pub struct Listing {
     pub folders: Vec<String>,
     /// Why each of these is not copied.
     pub left: BTreeMap<String, String>,
+    /// Links and what is no plain file: never copied, and no failure.
+    pub skipped: Vec<String>,
 }
 
 impl Listing {
@@ -86,17 +88,13 @@ pub fn here(root: &Path) -> Outcome<Listing> {
                     version,
                 });
             } else {
-                let what = if meta.is_symlink() {
-                    "it is a link"
-                } else {
-                    "it is no plain file"
-                };
-                listing.leave(&path, what);
+                listing.skipped.push(visible(&path));
             }
         }
         listing.check()?;
     }
     listing.files.sort_by(|one, other| one.name.cmp(&other.name));
+    listing.skipped.sort();
     Ok(listing)
 }
 
@@ -180,6 +178,7 @@ mod tests {
         folders.sort();
         assert_eq!(folders, ["a", "a/empty"]);
         let why: Vec<&str> = listing.left.values().map(String::as_str).collect();
-        assert_eq!(why, ["it is a link", "its name is not UTF-8"]);
+        assert_eq!(why, ["its name is not UTF-8"]);
+        assert_eq!(listing.skipped, ["link"]);
     }
 }

@@ -25,8 +25,8 @@ const FIRST_LOOK: Duration = Duration::from_millis(50);
 const LAST_LOOK: Duration = Duration::from_millis(500);
 /// A gateway that is started again in this time is waited for.
 const GATEWAY_BACK: Duration = Duration::from_secs(120);
-/// Earlier runs of the same command in one day that are looked at.
-const EARLIER: u32 = 64;
+/// Earlier runs of the same command in one day. More are no runs of a person.
+const EARLIER: u32 = 1 << 20;
 
 /// An end of a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -204,48 +204,43 @@ impl Session {
         called.map_err(|error| link_failure(&error))
     }
 
-    /// The person does not want it any more.
-    pub async fn cancel(&self, wanted: &Wanted) -> Outcome {
-        for nth in 0..EARLIER {
-            let id = wanted.id(nth);
-            match self
-                .link
-                .call::<TransferCancel>(TransferCancelParams { id: id.clone() })
-                .await
-            {
-                Ok(_) => self.clear(wanted, &id).await,
-                Err(_) => break,
-            }
+    /// The person does not want it any more. Without an answer it ends by itself, after five minutes without progress.
+    pub async fn cancel(&self, wanted: &Wanted) {
+        let (id, _) = self.current(wanted).await;
+        let params = TransferCancelParams { id: id.clone() };
+        if self.link.call::<TransferCancel>(params).await.is_ok() {
+            self.clear(wanted, &id).await;
         }
-        Ok(())
     }
 
     /// Begins the transfer, or goes on with the one that an earlier run of this command has begun. True: an earlier run was successful.
     async fn begin(&self, wanted: &Wanted) -> (TransferKey, Outcome<Transfer>, bool) {
+        let (id, before) = self.current(wanted).await;
+        if let Some(part) = wanted.part() {
+            self.ends.take_part(id.as_str(), part);
+        }
+        let begun = self.create(wanted, &id).await;
+        (id, begun, before)
+    }
+
+    /// The first transfer of this command that has not ended, and whether an earlier one was successful. Ended ones are listed for a day, so
+    /// they are those before it: they are found with few questions.
+    async fn current(&self, wanted: &Wanted) -> (TransferKey, bool) {
         let mut before = false;
-        for nth in 0..EARLIER {
+        let mut search = Search::default();
+        while let Some(nth) = search.next() {
             let id = wanted.id(nth);
-            if let Some(part) = wanted.part() {
-                self.ends.take_part(id.as_str(), part);
-            }
-            let asked = match self.get(&id).await {
+            let ended = match self.get(&id).await {
                 Ok(known) if known.ended_at.is_some() => {
                     before |= known.reason.is_none();
                     self.clear(wanted, &id).await;
-                    continue;
+                    true
                 }
-                _ => self.create(wanted, &id).await,
+                _ => false,
             };
-            return (id, asked, before);
+            search.seen(nth, ended);
         }
-        let often = Failure::failed(
-            format!(
-                "{} was copied {EARLIER} times today by the same command.",
-                wanted.source.shown()
-            ),
-            "Copy it under another name.",
-        );
-        (wanted.id(EARLIER), Err(often), before)
+        (wanted.id(search.found()), before)
     }
 
     async fn create(&self, wanted: &Wanted, id: &TransferKey) -> Outcome<Transfer> {
@@ -269,6 +264,42 @@ impl Session {
             let (ends, id, path) = (Arc::clone(&self.ends), id.clone(), path.clone());
             let _ = tokio::task::spawn_blocking(move || ends.clear(id.as_str(), &path)).await;
         }
+    }
+}
+
+/// Finds the first number that has not ended, when all before it have: one by one at first, because most commands ran few times, then in
+/// ever larger steps, then by halves.
+#[derive(Debug, Default)]
+struct Search {
+    /// All before it have ended.
+    from: u32,
+    /// It has not ended, as far as is known.
+    end: Option<u32>,
+}
+
+impl Search {
+    const ONE_BY_ONE: u32 = 8;
+
+    fn next(&self) -> Option<u32> {
+        match self.end {
+            Some(end) if end == self.from => None,
+            Some(end) => Some(self.from + (end - self.from) / 2),
+            None if self.from < Self::ONE_BY_ONE => Some(self.from),
+            None if self.from >= EARLIER => None,
+            None => Some(self.from * 2),
+        }
+    }
+
+    fn seen(&mut self, nth: u32, ended: bool) {
+        if ended {
+            self.from = nth + 1;
+        } else {
+            self.end = Some(nth);
+        }
+    }
+
+    fn found(&self) -> u32 {
+        self.from
     }
 }
 
@@ -308,6 +339,27 @@ async fn lost(broken: &mut watch::Receiver<Option<Failure>>) -> Failure {
             return Failure::later(
                 "The connection to the gateway is closed.",
                 "Run the same command again.",
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tf13_the_transfer_after_the_ended_ones_is_found_with_few_questions() {
+        for ended in (0..200).chain([1000, 65_535, 65_536, 100_000]) {
+            let (mut search, mut asked) = (Search::default(), 0);
+            while let Some(nth) = search.next() {
+                asked += 1;
+                search.seen(nth, nth < ended);
+            }
+            assert_eq!(search.found(), ended);
+            assert!(
+                asked <= 9 || asked <= 9 + 2 * ended.ilog2(),
+                "{asked} questions for {ended}"
             );
         }
     }

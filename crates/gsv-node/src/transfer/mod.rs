@@ -10,10 +10,12 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use gsv_link::{Bytes, Link, LinkEvent};
-use gsv_protocol::Event;
+use gsv_link::{Bytes, Link, LinkError, LinkEvent};
+use gsv_protocol::methods::Method;
 use gsv_protocol::types::{TransferEndEvent, TransferReceiveEvent, TransferSendEvent};
+use gsv_protocol::{Event, errors};
 use gsv_tools::beneath::{Beneath, Resolver, Scope};
 use gsv_tools::transfer::{discard, is_id};
 use gsv_tools::{ToolBox, ToolError};
@@ -25,6 +27,12 @@ use crate::tasks::Tasks;
 
 /// Bytes of the number in front of a chunk.
 const NUMBER: usize = 4;
+
+const CALL_TIME: Duration = Duration::from_secs(30);
+/// Between two tries of what the gateway refused because there were too many requests.
+const AGAIN: Duration = Duration::from_millis(250);
+/// They take more than a minute, and each limit of requests counts a minute at most.
+const TRIES: u32 = 300;
 
 /// The ends of transfers on this machine.
 pub struct Ends {
@@ -92,6 +100,20 @@ impl Ends {
             offered: true,
             own: Some(Mutex::default()),
         }))
+    }
+
+    /// Tells the gateway something about an attempt. Again while there are too many requests: without it, the attempt would hang for minutes.
+    async fn tell<M: Method>(&self, params: M::Params) -> Result<M::Result, LinkError>
+    where
+        M::Params: Clone,
+    {
+        for _ in 1..TRIES {
+            match self.link.call_once::<M>(params.clone(), CALL_TIME).await {
+                Err(error) if error.reason() == errors::LIMIT_RATE.reason => tokio::time::sleep(AGAIN).await,
+                told => return told,
+            }
+        }
+        self.link.call_once::<M>(params, CALL_TIME).await
     }
 
     fn check_offered(&self) -> Result<(), ToolError> {

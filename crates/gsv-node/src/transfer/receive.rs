@@ -1,7 +1,6 @@
 //! The destination of a transfer: writes chunks to a temporary file, which becomes the file when its checksum is right.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use gsv_protocol::methods::{TransferAccept, TransferAck, TransferDone};
 use gsv_protocol::types::{TransferAcceptParams, TransferAckParams, TransferDoneParams, TransferReceiveEvent};
@@ -14,8 +13,6 @@ use super::Ends;
 use super::attempts::Signal;
 use super::window::Incoming;
 use super::{NUMBER, on_disk, problem};
-
-const CALL_TIME: Duration = Duration::from_secs(30);
 
 /// An error of a call means that the connection or the attempt is gone. The temporary file stays.
 pub async fn run(ends: Arc<Ends>, event: TransferReceiveEvent, id: String, mut signals: mpsc::Receiver<Signal>) {
@@ -41,7 +38,7 @@ pub async fn run(ends: Arc<Ends>, event: TransferReceiveEvent, id: String, mut s
             Offered::Stored => size,
         }),
     };
-    let accepted = ends.link.call_once::<TransferAccept>(accept, CALL_TIME).await;
+    let accepted = ends.tell::<TransferAccept>(accept).await;
     let (Ok(offered), Ok(_)) = (offered, accepted) else {
         return;
     };
@@ -72,7 +69,7 @@ pub async fn run(ends: Arc<Ends>, event: TransferReceiveEvent, id: String, mut s
             }
         }
     };
-    let _ = ends.link.call_once::<TransferDone>(done, CALL_TIME).await;
+    let _ = ends.tell::<TransferDone>(done).await;
 }
 
 /// Takes the file, and gives its sha256 when it is stored. `None`: the attempt has ended; what it has stays for the next one, unless
@@ -134,7 +131,7 @@ async fn acknowledge(ends: Arc<Ends>, number: u32, mut acks: watch::Receiver<u64
             transfer_id: number,
             offset,
         };
-        if ends.link.call_once::<TransferAck>(params, CALL_TIME).await.is_err() {
+        if ends.tell::<TransferAck>(params).await.is_err() {
             return;
         }
     }

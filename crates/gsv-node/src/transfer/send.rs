@@ -1,7 +1,6 @@
 //! The source of a transfer: announces a file, and sends it as fast as the window allows.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use gsv_protocol::limits;
 use gsv_protocol::methods::{TransferComplete, TransferMeta};
@@ -15,7 +14,6 @@ use super::attempts::Signal;
 use super::window::Outgoing;
 use super::{on_disk, problem};
 
-const CALL_TIME: Duration = Duration::from_secs(30);
 /// Chunks that are read before the socket takes them.
 const AHEAD: usize = 2;
 
@@ -34,7 +32,7 @@ pub async fn run(ends: Arc<Ends>, event: TransferSendEvent, mut signals: mpsc::R
         reason,
         version: opened.as_ref().ok().map(Source::version),
     };
-    let announced = ends.link.call_once::<TransferMeta>(meta, CALL_TIME).await;
+    let announced = ends.tell::<TransferMeta>(meta).await;
     let (Ok(source), Ok(_)) = (opened, announced) else {
         return;
     };
@@ -60,7 +58,7 @@ pub async fn run(ends: Arc<Ends>, event: TransferSendEvent, mut signals: mpsc::R
             }
         }
     };
-    let _ = ends.link.call_once::<TransferComplete>(complete, CALL_TIME).await;
+    let _ = ends.tell::<TransferComplete>(complete).await;
 }
 
 /// Sends the file from `offset` on, and gives its sha256. `None`: the attempt has ended.

@@ -10,6 +10,7 @@ mod connection;
 mod delivery;
 mod own;
 mod recovery;
+mod transfers;
 mod undo;
 
 use std::path::Path;

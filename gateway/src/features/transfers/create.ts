@@ -8,7 +8,7 @@ import type { NodesPort } from "../../ports/nodes.ts";
 import { type Failure, type Result, succeed } from "../../ports/result.ts";
 import type { StopPort } from "../../ports/sessions.ts";
 import type { Bucket } from "../../storage/bucket.ts";
-import { currentFile, receiveProblem, replaceProblem, treeProblem } from "../../storage/workspace/received.ts";
+import { currentFile, isFolder, receiveProblem, replaceProblem, treeProblem } from "../../storage/workspace/received.ts";
 import { isOfClient, pairProblem, parseEndpoint, type Endpoint } from "./endpoint.ts";
 import type { TransferRunner } from "./runner.ts";
 import type { NewTransfer, TransferRow, TransferStore } from "./store.ts";
@@ -110,6 +110,14 @@ async function admit(
   if (from.value.kind === "workspace") {
     const current = await currentFile(bucket, agentId, from.value.path);
     if (!current.ok) return current;
+    const folder = current.value === undefined ? await isFolder(bucket, agentId, from.value.path) : succeed(false);
+    if (!folder.ok) return folder;
+    if (folder.value)
+      return fail(
+        "transfer.bad_endpoint",
+        `\`${from.value.path}\` is a folder of the workspace.`,
+        "Add `-r` to copy it with everything in it.",
+      );
     if (current.value === undefined)
       return fail("path.not_found", `There is no file \`${from.value.path}\` in the workspace.`, "List its files: `gsv workspace ls`.");
   }

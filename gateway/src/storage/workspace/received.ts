@@ -63,12 +63,17 @@ export async function currentFile(bucket: Bucket, agentId: string, path: Workspa
   const head = await guarded(`read \`${path}\``, () => bucket.head(fileKey(agentId, path)));
   return head.ok ? { ok: true, value: head.value && !isMark(head.value) ? head.value : undefined } : head;
 }
+/** Whether files of the workspace lie below this path. */
+export async function isFolder(bucket: Bucket, agentId: string, path: WorkspacePath): Promise<Result<boolean>> {
+  const below = await guarded(`read \`${path}\``, () => bucket.list({ prefix: `${fileKey(agentId, path)}/`, limit: 1 }));
+  return below.ok ? { ok: true, value: below.value.objects.length > 0 } : below;
+}
 /** Why a file can't have this path: something is in its way. On a disk, a file and a folder can't have one name. */
 export async function treeProblem(bucket: Bucket, agentId: string, path: WorkspacePath): Promise<Failure | undefined> {
   const problem = (message: string, hint: string): Failure => ({ ok: false, error: { reason: "transfer.bad_endpoint", message, hint } });
-  const below = await guarded(`read \`${path}\``, () => bucket.list({ prefix: `${fileKey(agentId, path)}/`, limit: 1 }));
-  if (!below.ok) return below;
-  if (below.value.objects.length > 0) return problem(`\`${path}\` is a folder of the workspace.`, `Copy into it: write \`gsv:${path}/\`.`);
+  const folder = await isFolder(bucket, agentId, path);
+  if (!folder.ok) return folder;
+  if (folder.value) return problem(`\`${path}\` is a folder of the workspace.`, `Copy into it: write \`gsv:${path}/\`.`);
   const names = path.split("/");
   for (let depth = 1; depth < names.length; depth++) {
     const above = names.slice(0, depth).join("/") as WorkspacePath;

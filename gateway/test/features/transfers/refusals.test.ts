@@ -57,6 +57,10 @@ describe("what is refused before anything moves", () => {
         reason: "transfer.bad_endpoint",
         message,
       });
+    expect(await owner.refused("transfer.create", { id: newId(), source: "gsv:notes", destination: "laptop:n" })).toMatchObject({
+      reason: "transfer.bad_endpoint",
+      hint: "Add `-r` to copy it with everything in it.",
+    });
   });
 
   test("[TF7] a machine without transfers, and more transfers than the limit", async () => {
