@@ -305,7 +305,8 @@ fn a_stop_of_everything_counts_the_commands_and_copies_of_clients() {
         (1, "Ended 1 command or copy that clients had started."),
         (4, "Ended 4 commands or copies that clients had started."),
     ] {
-        let done = json!({"ok": true, "runs": [], "pending": 0, "state": {"since": 1, "by": "cli"}, "clientCalls": calls});
+        let done =
+            json!({"ok": true, "runs": [], "pending": 0, "state": {"since": 1, "by": "cli"}, "clientCalls": calls});
         let run = asked(&["stop", "--all"], "gateway.stop", &json!({}), &done).ok();
         assert!(run.stderr.contains(words), "{run:?}");
     }
