@@ -5,12 +5,12 @@ pub const NEXT: &str = "Use a name of your own such as `notes`, or a key from `g
 
 const PEER_KINDS: [&str; 4] = ["dm", "group", "channel", "thread"];
 const MAX_FREE: usize = 128;
+const DEFAULT_AGENT: &str = "main";
 
 /// A key (`agent:{agent}:...`), a key without its agent, which is the default agent's, or a free name, which is a conversation of the
 /// command line.
 pub fn check(text: &str) -> Result<(), &'static str> {
     let parts: Vec<&str> = text.trim().split(':').collect();
-    const DEFAULT_AGENT: &str = "main";
     let (agent, rest) = match parts.as_slice() {
         [name] if is_free(name) => return Ok(()),
         [_] => return Err("a name has letters, digits and `+-_@.`, at most 128, and begins with a letter or digit"),
