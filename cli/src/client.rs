@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use gsv_link::{Events, Link, LinkError, LinkEvent, Mode, Options, Target};
+use gsv_link::{Events, Link, LinkError, LinkEvent, Mode, Options};
 use gsv_protocol::types::ConnectResult;
 use gsv_protocol::{HIDDEN, Method, errors};
 
 use crate::args::Global;
 use crate::config::{self, Config, Key};
-use crate::embedded::{self, layout::Layout, state};
+use crate::embedded::{self, layout::Layout, login, state};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::units::use_zone;
 
@@ -113,11 +113,14 @@ pub fn present_url(layout: &Layout) -> Option<String> {
 }
 
 fn no_token(url: &str, config: &Config) -> Failure {
-    if config.get(Key::NodeToken).is_some() && !is_here(url) {
+    if is_only_node(url, config) {
         return Failure::new(
             Exit::Auth,
-            format!("This machine is only a node of {url}, and has no token for people."),
-            "To use the gateway from here, run `gsv invite client` on its machine, and then `gsv join CODE` here.",
+            format!(
+                "This machine is a node of {}, and has no client's token.",
+                without_login(url)
+            ),
+            "Make an invitation there: `gsv invite client`, then `gsv join CODE` here.",
         );
     }
     Failure::new(
@@ -127,9 +130,16 @@ fn no_token(url: &str, config: &Config) -> Failure {
     )
 }
 
+/// Whether the local config makes this machine a node of another one's gateway, and nothing else.
+pub fn is_only_node(url: &str, config: &Config) -> bool {
+    config.get(Key::NodeToken).is_some()
+        && config.get(Key::Token).is_none()
+        && Layout::find().is_ok_and(|layout| login::elsewhere(&layout, config) == Some(url))
+}
+
 /// Whether an address is one of this machine, where `gsv up` can help.
 pub fn is_here(url: &str) -> bool {
-    Target::parse(url).is_ok_and(|target| target.is_loopback())
+    login::is_unpinned_loopback(url)
 }
 
 fn unreachable(url: &str, cause: &str) -> Failure {

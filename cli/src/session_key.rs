@@ -5,15 +5,17 @@ pub const NEXT: &str = "Use a name of your own such as `notes`, or a key from `g
 
 const PEER_KINDS: [&str; 4] = ["dm", "group", "channel", "thread"];
 const MAX_FREE: usize = 128;
+const DEFAULT_AGENT: &str = "main";
 
-/// A key (`agent:{agent}:...`), or a free name, which is a conversation of the command line.
+/// A key (`agent:{agent}:...`), a key without its agent, which is the default agent's, or a free name, which is a conversation of the
+/// command line.
 pub fn check(text: &str) -> Result<(), &'static str> {
     let parts: Vec<&str> = text.trim().split(':').collect();
     let (agent, rest) = match parts.as_slice() {
         [name] if is_free(name) => return Ok(()),
         [_] => return Err("a name has letters, digits and `+-_@.`, at most 128, and begins with a letter or digit"),
         [prefix, agent, rest @ ..] if prefix.eq_ignore_ascii_case("agent") => (*agent, rest),
-        _ => return Err("a key begins with `agent:`, and a colon inside a name is written %3A"),
+        rest => (DEFAULT_AGENT, rest),
     };
     if agent.is_empty() || rest.iter().any(|part| !is_encoded(part)) {
         return Err("a part of the key is empty, or has a character that must be percent-encoded");
@@ -30,7 +32,7 @@ pub fn check(text: &str) -> Result<(), &'static str> {
         Ok(())
     } else {
         Err(
-            "a key is `agent:AGENT:main`, `agent:AGENT:CHANNEL:KIND:PEER` (KIND: dm, group, channel or thread) or `agent:AGENT:CHANNEL:ACCOUNT:dm:PEER`",
+            "a key is `agent:AGENT:main`, `agent:AGENT:CHANNEL:KIND:PEER` (KIND: dm, group, channel or thread) or `agent:AGENT:CHANNEL:ACCOUNT:dm:PEER`; without `agent:AGENT:` it is the default agent's, and a colon inside a name is written %3A",
         )
     }
 }
@@ -66,6 +68,10 @@ mod tests {
             "agent:main:cron:1",
             "Agent:main:whatsapp:group:1%3A2",
             "agent:main:discord:work:dm:7",
+            // As the chat shows it.
+            "cli:dm:main",
+            "dm:+316",
+            "discord:work:dm:7",
         ] {
             assert_eq!(check(good), Ok(()), "{good}");
         }
@@ -74,6 +80,9 @@ mod tests {
             "a b",
             "-x",
             "a b:c",
+            "a:b",
+            "cli:people:x",
+            ":dm:x",
             "agent:",
             "agent::main",
             "agent:main",

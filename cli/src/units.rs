@@ -162,6 +162,11 @@ pub fn grouped(count: u64) -> String {
     groups.collect::<Vec<_>>().join(",")
 }
 
+/// `1 file`, `1,234 files`.
+pub fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(count), if count == 1 { one } else { many })
+}
+
 /// US dollars, with as many digits as small sums need.
 pub fn dollars(usd: f64) -> String {
     if usd >= 1.0 || usd == 0.0 {

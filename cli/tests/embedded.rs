@@ -73,6 +73,30 @@ fn f46_the_port_that_was_chosen_is_remembered() {
 }
 
 #[test]
+fn su1_setup_starts_the_gateway_on_the_port_that_was_chosen() {
+    let gateway = Embedded::new();
+    let port = gateway.port.to_string();
+    let setup = |port: &str| {
+        gateway.gsv(&[
+            "setup",
+            "--yes",
+            "--provider",
+            "demo",
+            "--no-services",
+            "--no-path",
+            "--port",
+            port,
+        ])
+    };
+    // The gateway of this test knows no methods, so the setup ends there.
+    let run = setup(&port);
+    assert!(run.stderr.contains("The gateway is started."), "{run:?}");
+    assert_eq!(gateway.state().unwrap()["port"], gateway.port);
+    let other = setup("1").failed(1);
+    assert!(other.stderr.contains("is already running, on port"), "{other:?}");
+}
+
+#[test]
 fn f46_a_start_that_failed_leaves_the_stored_port_as_it_was() {
     let gateway = Embedded::new();
     gateway.up().ok();
@@ -180,6 +204,24 @@ fn a_config_of_another_gateway_is_not_changed() {
     let run = gateway.up().ok();
     assert_eq!(fs::read_to_string(gateway.home.config_file()).unwrap(), config);
     assert!(run.stderr.contains("GSV_TOKEN=gsv_admin_"), "{}", run.stderr);
+}
+
+#[test]
+fn the_address_that_a_node_has_joined_stays_in_the_config() {
+    let pinned = format!("wss://127.0.0.1:28201/ws#sha256={}", "7d".repeat(32));
+    for url in ["wss://gsv.example.com/ws", &pinned, "ws://127.0.0.1:1/ws"] {
+        let gateway = Embedded::new();
+        let config = format!("url = \"{url}\"\n\n[node]\nid = \"desk\"\ntoken = \"gsv_node_abc_def\"\n");
+        gateway.home.write_config(&config);
+        let run = gateway.up().ok();
+        assert!(run.stderr.contains("was not changed"), "{run:?}");
+        assert!(run.stderr.contains("GSV_TOKEN=gsv_admin_"), "{run:?}");
+        // While it runs, and at its next start.
+        gateway.gsv(&["up"]).ok();
+        gateway.gsv(&["down"]).ok();
+        gateway.gsv(&["up"]).ok();
+        assert_eq!(fs::read_to_string(gateway.home.config_file()).unwrap(), config);
+    }
 }
 
 #[test]

@@ -69,6 +69,49 @@ fn a_node_creates_its_token_and_stores_only_that() {
 }
 
 #[test]
+fn the_doctor_of_a_machine_that_is_only_a_node_looks_at_the_node() {
+    let gateway = FakeGateway::new();
+    let home = Home::new();
+    home.write_config(&format!(
+        "url = \"{}\"\n\n[node]\nid = \"desk\"\ntoken = \"gsv_node_n1_beef\"\n",
+        gateway.url()
+    ));
+    let workspace = home.root().join("work");
+    fs::create_dir(&workspace).unwrap();
+    let check = |run: &common::Run, name: &str| {
+        let checks = run.json()["checks"].as_array().unwrap().clone();
+        checks.into_iter().find(|check| check["name"] == name).unwrap()
+    };
+    let run = home.gsv(["doctor", "--json"]).failed(1);
+    assert_eq!(check(&run, "token")["level"], "ok");
+    assert_eq!(check(&run, "node")["level"], "fail");
+    assert!(run.stdout.contains("gsv node --id desk"), "{run:?}");
+    let mut child = home
+        .command()
+        .args(["node", "--workspace", workspace.to_str().unwrap()])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let node = gateway.accept();
+    let run = common::wait_for("the node is connected", || {
+        let run = home.gsv(["doctor", "--json"]);
+        (check(&run, "node")["level"] == "ok").then_some(run)
+    })
+    .ok();
+    assert_eq!(check(&run, "node")["found"], "`desk` runs and is connected");
+    let second = home.gsv(["node", "--workspace", workspace.to_str().unwrap()]).failed(1);
+    let words = second.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("Another node is already running (pid"), "{words}");
+    assert!(
+        words.contains("next: Stop it, or start this one under another name"),
+        "{words}"
+    );
+    signal(&child, "-TERM");
+    drop(node);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
 fn bk12_a_node_that_starts_during_a_restore_is_refused() {
     let gateway = FakeGateway::new();
     let home = Home::new();
@@ -252,6 +295,31 @@ fn f53_a_node_without_a_name_takes_the_host_s() {
 }
 
 #[test]
+fn the_log_of_a_node_that_this_machine_does_not_have_is_refused() {
+    let home = Home::new();
+    let run = home.gsv(["node", "logs", "--id", "nosuch"]).failed(1);
+    assert!(run.stderr.contains("This machine has no node `nosuch`."), "{run:?}");
+    home.write_state("port", "1");
+    fs::create_dir_all(home.state().join("node/laptop")).unwrap();
+    let run = home.gsv(["node", "logs", "--id", "nosuch"]).failed(1);
+    assert!(run.stderr.contains("Its nodes: laptop."), "{run:?}");
+    // One that has not logged anything yet.
+    home.gsv(["node", "logs", "--id", "laptop"]).ok();
+}
+
+#[test]
+fn a_connected_machine_is_not_forgotten_and_the_way_is_named() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let child = start(home.command().args(["nodes", "forget", "lap", "--yes"]));
+    let mut connection = gateway.accept();
+    let request = connection.expect("node.forget");
+    connection.error(&request, 409, "node.online", "The node is connected.");
+    let run = finish(child);
+    assert!(run.stderr.contains("`gsv nodes forget lap --force`"), "{run:?}");
+}
+
+#[test]
 fn a_forgotten_machine_is_removed_and_its_token_is_named() {
     let gateway = FakeGateway::new();
     let home = gateway.home();
@@ -286,8 +354,16 @@ fn a_forgotten_machine_is_removed_and_its_token_is_named() {
     ];
     connection.answer(&request, &json!({"tokens": tokens, "count": 4}));
     let run = finish(child).ok();
-    assert!(run.stderr.contains("lap is removed"), "{}", run.stderr);
-    assert!(run.stderr.contains("gsv token revoke t1"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("lap is removed until its node connects again"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr.contains("gsv token revoke t1 && gsv nodes forget lap --yes"),
+        "{}",
+        run.stderr
+    );
     for other in ["t2", "t3", "t4"] {
         assert!(!run.stderr.contains(other), "{}", run.stderr);
     }

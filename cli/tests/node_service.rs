@@ -320,3 +320,33 @@ fn sv1_an_address_with_a_query_or_a_fragment_gets_into_no_unit() {
         assert!(world.services.units().is_empty());
     }
 }
+
+#[test]
+fn without_a_service_manager_a_node_is_run_by_hand_and_nothing_is_left_to_uninstall() {
+    let world = World::new();
+    let gsv = |args: &[&str], path: Option<&str>| {
+        let mut command = world.command(args);
+        if let Some(path) = path {
+            command.env("PATH", path);
+        }
+        finish(start(&mut command))
+    };
+    // One that can't be reached, as in a container, and none.
+    world.services.refuse("property=Version");
+    for path in [None, Some("/nonexistent")] {
+        for verb in ["install", "status", "stop", "start"] {
+            let run = gsv(&["node", verb, "--id", "laptop"], path).failed(1);
+            assert!(run.stderr.contains("`gsv node --id laptop`"), "{run:?}");
+            assert!(!run.stderr.contains("gsv up"), "{run:?}");
+            let lingers = run.stderr.contains("enable-linger");
+            assert_eq!(lingers, verb == "install" && path.is_none(), "{run:?}");
+        }
+        let run = gsv(&["service", "status"], path).failed(1);
+        assert!(run.stderr.contains("`gsv up --foreground`"), "{run:?}");
+        for uninstall in [&["service", "uninstall"][..], &["node", "uninstall", "--id", "laptop"]] {
+            let run = gsv(uninstall, path).ok();
+            assert!(run.stderr.contains("was not installed"), "{run:?}");
+        }
+    }
+    world.services.fail_nothing();
+}

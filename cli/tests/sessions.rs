@@ -300,6 +300,19 @@ fn a_conversation_is_named_as_a_word_or_with_the_option() {
 }
 
 #[test]
+fn a_stop_of_everything_counts_the_commands_and_copies_of_clients() {
+    for (calls, words) in [
+        (1, "Ended 1 command or copy that clients had started."),
+        (4, "Ended 4 commands or copies that clients had started."),
+    ] {
+        let done =
+            json!({"ok": true, "runs": [], "pending": 0, "state": {"since": 1, "by": "cli"}, "clientCalls": calls});
+        let run = asked(&["stop", "--all"], "gateway.stop", &json!({}), &done).ok();
+        assert!(run.stderr.contains(words), "{run:?}");
+    }
+}
+
+#[test]
 fn ta15_to_drop_a_memory_that_does_not_wait_is_an_error() {
     let args = ["memory", "review", "--drop", "K7Q2ABCD"];
     let params = json!({"id": "K7Q2ABCD"});

@@ -322,6 +322,26 @@ fn su3_a_name_and_a_time_zone_are_checked_before_anything_is_done() {
 }
 
 #[test]
+fn su2_a_key_that_is_missing_on_stdin_is_said_before_anything_is_started() {
+    let home = Home::new();
+    let args = ["setup", "--provider", "anthropic", "--key-stdin", "--yes"];
+    let run = home.gsv_with_stdin(args, "\n").failed(2);
+    assert!(
+        run.stderr.contains("No key was given, and nothing was changed."),
+        "{run:?}"
+    );
+    assert!(!home.state().exists() && !home.config_file().exists());
+}
+
+#[test]
+fn su1_a_port_is_refused_for_a_gateway_that_is_not_this_machines() {
+    let home = Home::new();
+    home.write_config("url = \"wss://gsv.example:1\"\ntoken = \"gsv_client_abc_def\"\n");
+    let run = home.gsv(["setup", "--port", "8800", "--yes"]).failed(2);
+    assert!(run.stderr.contains("Leave out --port"), "{run:?}");
+}
+
+#[test]
 fn su2_a_provider_without_a_key_and_a_misspelt_one_change_nothing() {
     for (provider, words) in [("openai", "--key-stdin"), ("openay", "Did you mean openai?")] {
         let run = played(&["setup", "--provider", provider, "--yes"], |connection| {

@@ -294,12 +294,32 @@ fn sc9_an_empty_message_of_a_job_is_refused_before_the_gateway_is_asked() {
 
 #[test]
 fn a_machine_that_is_only_a_node_says_so_and_starts_no_gateway() {
-    let home = Home::new();
-    home.write_config("url = \"wss://gsv.example:1\"\n\n[node]\nid = \"desk\"\ntoken = \"node-token-of-the-test\"\n");
-    for command in [["status"].as_slice(), &["session", "list"]] {
-        let run = home.gsv(command).failed(3);
-        assert!(run.stderr.contains("only a node of wss://gsv.example:1"), "{run:?}");
-        assert!(run.stderr.contains("gsv invite client"), "{run:?}");
-        assert!(!run.stderr.contains("gsv up"), "{run:?}");
+    // The second one as `gsv join` stores it, and the others through a tunnel.
+    let pinned = format!("wss://127.0.0.1:28201/ws#sha256={}", "7d".repeat(32));
+    for (url, shown) in [
+        ("wss://gsv.example:1", "wss://gsv.example:1"),
+        (&pinned, "wss://127.0.0.1:28201/ws"),
+        ("ws://127.0.0.1:1/ws", "ws://127.0.0.1:1/ws"),
+        ("ws://127.0.0.1:8787/ws", "ws://127.0.0.1:8787/ws"),
+    ] {
+        let home = Home::new();
+        home.write_config(&format!(
+            "url = \"{url}\"\n\n[node]\nid = \"desk\"\ntoken = \"node-token-of-the-test\"\n"
+        ));
+        for command in [
+            ["status"].as_slice(),
+            &["session", "list"],
+            &["nodes", "list"],
+            &["chat", "hi"],
+        ] {
+            let run = home.gsv(command).failed(3);
+            let words = format!("This machine is a node of {shown}, and has no client's token.");
+            assert!(run.stderr.contains(&words), "{run:?}");
+            assert!(
+                run.stderr.contains("`gsv invite client`, then `gsv join CODE` here."),
+                "{run:?}"
+            );
+            assert!(!run.stderr.contains("gsv up"), "{run:?}");
+        }
     }
 }

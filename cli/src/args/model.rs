@@ -42,6 +42,9 @@ pub struct Setup {
     /// Your time zone, such as Europe/Berlin [default: the current one, else this machine's]
     #[arg(long, value_name = "ZONE", value_parser = time_zone)]
     pub timezone: Option<String>,
+    /// Port of the gateway on this machine [default: that of its last start, else 8787]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Option<u16>,
     /// Install the gateway and this machine's node as services [default, where the machine has a service manager]
     #[arg(long)]
     pub services: bool,
@@ -71,6 +74,7 @@ impl Setup {
             model: None,
             name: None,
             timezone: None,
+            port: None,
             services: false,
             no_services: false,
             no_path: false,

@@ -28,7 +28,7 @@ use crate::output::Output;
 use crate::paths::shell;
 use crate::skill_upload::{PATIENCE, Requests};
 use crate::table::Table;
-use crate::units::bytes;
+use crate::units::{bytes, counted};
 
 /// The gateway limits requests per minute; then it is asked again until it answers.
 const TRIES: u32 = 30;
@@ -218,7 +218,8 @@ impl Import {
         }
         self.print_table(out);
         let question = format!(
-            "\n{count} files of agent {id} would be replaced; earlier versions are kept (`gsv workspace log FILE`).\nReplace them? [y = yes, n = import the others only, anything else stops]"
+            "\n{} of agent {id} would be replaced; earlier versions are kept (`gsv workspace log FILE`).\nReplace them? [y = yes, n = import the others only, anything else stops]",
+            counted(count as u64, "file", "files")
         );
         match ask::answer(out, &question).as_str() {
             "y" | "yes" => {}
@@ -356,7 +357,10 @@ impl Import {
             ));
         }
         if found.hidden > 0 {
-            out.aside(&format!("{} hidden files and folders are not imported", found.hidden));
+            out.aside(&match found.hidden {
+                1 => "1 hidden file or folder is not imported".to_owned(),
+                many => format!("{many} hidden files and folders are not imported"),
+            });
         }
     }
 }

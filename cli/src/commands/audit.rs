@@ -100,7 +100,8 @@ async fn verify(context: &Context) -> Outcome {
     context.out.show(result, |result| {
         if is_intact {
             context.out.line(&format!(
-                "The audit log is intact: {checked} entries, the last one is {last}. Checked: each entry fits the one before it, and the last one is the recorded end."
+                "The audit log is intact: {}, the last one is {last}. Checked: each entry fits the one before it, and the last one is the recorded end.",
+                if checked == 1 { "1 entry".to_owned() } else { format!("{checked} entries") }
             ));
         }
         if let Some(exported) = result.exported {

@@ -20,7 +20,7 @@ use crate::exit::{Failure, Outcome};
 use crate::new_file;
 use crate::output::Output;
 use crate::paths::{shell, state_dir};
-use crate::units::{bytes, duration, millis, time};
+use crate::units::{self, bytes, duration, millis, time};
 
 pub async fn run(context: &Context, args: Backup) -> Outcome {
     let file = match (args.command, args.file) {
@@ -103,10 +103,10 @@ fn summary(file: &Path, size: u64, manifest: &Manifest) -> serde_json::Value {
 
 fn counted(manifest: &Manifest) -> String {
     format!(
-        "{} files with {}, {} of them databases",
-        manifest.files.len(),
+        "{} with {}, among them {}",
+        units::counted(manifest.files.len() as u64, "file", "files"),
         bytes(manifest.bytes()),
-        manifest.databases()
+        units::counted(manifest.databases() as u64, "database", "databases")
     )
 }
 

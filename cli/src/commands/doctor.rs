@@ -19,6 +19,7 @@ use super::channel_overview::{Asked, Overview};
 use super::context::Context;
 use super::doctor_audit;
 use super::doctor_machine::{check_config, check_local, check_sandbox};
+use super::doctor_node::check_only_node;
 use super::doctor_report::Report;
 use super::doctor_service::check_services;
 use super::heartbeat;
@@ -28,7 +29,7 @@ use super::node_files::{Running, known_here, log_file, running};
 use super::notifications;
 use super::stop;
 use crate::clean::one_line;
-use crate::client::{Account, Client, find_url};
+use crate::client::{Account, Client, find_url, is_only_node};
 use crate::config::Config;
 use crate::embedded::layout::Layout;
 use crate::embedded::sealing_key;
@@ -45,25 +46,28 @@ pub async fn run(context: &Context, offline: bool) -> Outcome {
     let layout = Layout::find()?;
     let url = find_url(&context.global, config.as_ref().unwrap_or(&Config::empty()));
     let mut stopped = false;
-    match url {
+    match &url {
         Ok(url) => {
-            report.ok("address", &url);
-            if Local::look(&layout).is_at(&layout, &url) {
+            report.ok("address", url);
+            let is_only_node = config.as_ref().is_some_and(|config| is_only_node(url, config));
+            if Local::look(&layout).is_at(&layout, url) && !is_only_node {
                 stopped = check_local(&mut report, &layout).await;
                 backup_schedule::check(&mut report, &layout);
-            } else if !is_loopback(&url) && (url.starts_with("ws://") || url.starts_with("http://")) {
+            } else if !is_loopback(url) && (url.starts_with("ws://") || url.starts_with("http://")) {
                 let found = "the address is not encrypted, so others can read the token on its way";
                 report.warn("transport", found, "Use wss:// or https://.");
             }
         }
-        Err(failure) => report.failure("address", failure),
+        Err(failure) => report.failure("address", failure.clone()),
     }
     check_services(&mut report);
     check_sandbox(&mut report, &layout, config.as_ref());
-    match config.map(|config| Account::find(&context.global, &config)) {
-        Some(Ok(account)) => check_gateway(&mut report, &account, stopped, offline).await,
-        Some(Err(failure)) => report.failure("token", failure),
-        None => {}
+    if let Some(config) = config {
+        match (Account::find(&context.global, &config), url) {
+            (Ok(account), _) => check_gateway(&mut report, &account, stopped, offline).await,
+            (Err(_), Ok(url)) if is_only_node(&url, &config) => check_only_node(&mut report, &config, &url),
+            (Err(failure), _) => report.failure("token", failure),
+        }
     }
     report.finish()
 }

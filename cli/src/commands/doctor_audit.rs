@@ -9,7 +9,7 @@ use super::doctor_report::Report;
 use crate::clean::one_line;
 use crate::client::Client;
 use crate::exit::Outcome;
-use crate::units::{grouped, time};
+use crate::units::{counted, grouped, time};
 
 const NAME: &str = "audit";
 /// At most this many of the newest entries are checked, so that the doctor stays fast.
@@ -60,7 +60,10 @@ pub async fn check(report: &mut Report, client: &Client) {
         return report.warn(NAME, found, next);
     }
     if is_whole {
-        report.ok(NAME, format!("the log is intact: {checked} entries"));
+        report.ok(
+            NAME,
+            format!("the log is intact: {}", counted(result.checked, "entry", "entries")),
+        );
     } else {
         let found = format!(
             "the newest {checked} of {} entries are intact; `gsv audit --verify` checks all",

@@ -120,8 +120,13 @@ fn begin(out: Output, layout: &Layout, prepared: Prepared) -> Outcome<(Started, 
 }
 
 /// Starts the gateway of this machine if it does not run, and says so only to people.
-pub fn ensure(out: Output, layout: &Layout) -> Outcome {
-    if let Preparation::Ready(prepared) = up::prepare(layout, &Request::default())? {
+/// `port`: absent as at the last start.
+pub fn ensure(out: Output, layout: &Layout, port: Option<u16>) -> Outcome {
+    let request = Request {
+        port,
+        ..Request::default()
+    };
+    if let Preparation::Ready(prepared) = up::prepare(layout, &request)? {
         let (started, _) = begin(out, layout, prepared)?;
         started.warnings.iter().for_each(|warning| out.warn(warning));
         out.note("The gateway is started.");

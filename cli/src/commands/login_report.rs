@@ -33,7 +33,8 @@ pub fn report_login(out: Output, url: &str, login: &Login) {
             }
         }
         Login::Elsewhere { url: other, token } => out.warn(&format!(
-            "the local config is for {other} and was not changed. To use this gateway: GSV_URL={url} GSV_TOKEN={token}"
+            "the local config is for the gateway at {} and was not changed. To use this gateway: GSV_URL={url} GSV_TOKEN={token}",
+            other.split('#').next().unwrap_or_default()
         )),
         Login::TokenLost => out.warn(TOKEN_LOST),
     }

@@ -36,6 +36,7 @@ pub mod doctor;
 mod doctor_audit;
 mod doctor_limits;
 mod doctor_machine;
+mod doctor_node;
 mod doctor_report;
 mod doctor_service;
 pub mod events;

@@ -7,6 +7,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gsv_link::ledger::LedgerError;
 use gsv_link::{AddressProvider, LinkError};
 use gsv_node::policy::NodePolicy;
 use gsv_node::sandbox::SandboxSettings;
@@ -170,6 +171,16 @@ fn refused(error: &NodeError, id: &str, is_given: bool, has_admin: bool) -> Opti
 }
 
 pub fn fatal(error: &NodeError) -> Failure {
+    if let NodeError::Ledger(LedgerError::Locked { path, pid }) = error {
+        return Failure::new(
+            Exit::from_code(error.exit_status()),
+            format!(
+                "Another node is already running (pid {pid}) with the ledger at {}.",
+                path.display()
+            ),
+            "Stop it, or start this one under another name (`gsv node --id NAME`) or with another state folder (GSV_HOME=DIR).",
+        );
+    }
     Failure::new(Exit::from_code(error.exit_status()), error.to_string(), "")
 }
 

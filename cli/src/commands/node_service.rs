@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::context::{Context, block_on};
 use super::node::{fatal, host_name, no_name, private_folders, workspace, workspace_of};
-use super::node_files::{log_file, running, state_dir};
+use super::node_files::{known_here, log_file, running, state_dir};
 use super::node_token::{Tokens, kind_of};
 use super::service::{Service, logs, wait_ready, with_installer};
 use crate::args::{NodeInstall, NodeLogs, NodeService};
@@ -67,7 +67,6 @@ pub fn id_of(args: &NodeService) -> Outcome<String> {
 
 pub fn install(context: &Context, args: &NodeInstall) -> Outcome {
     let out = context.out;
-    with_installer(|installer| installer.manager.check())?;
     node_policy::load()?;
     let mut config = Config::load()?;
     let id = match &args.id {
@@ -81,6 +80,7 @@ pub fn install(context: &Context, args: &NodeInstall) -> Outcome {
         )
     })?;
     let service = service(&id)?;
+    service.check()?;
     let before = Records::find()?.get(&service.name).map(|record| record.spec.args);
     let before = before.unwrap_or_default();
     let workspace = choose_workspace(args.workspace.clone(), &id, &before, &config)?;
@@ -202,7 +202,9 @@ pub fn start(context: &Context, args: &NodeService) -> Outcome {
     let (out, id) = (context.out, id_of(args)?);
     let service = service(&id)?;
     let part = Node::new(context, &id)?;
-    let started = with_installer(|installer| installer.start(Kind::Node, &service.name, &part))?;
+    let started = service.in_reach(with_installer(|installer| {
+        installer.start(Kind::Node, &service.name, &part)
+    }))?;
     let words = if started { "is started" } else { "runs already" };
     out.show(json!({ "alreadyRunning": !started }), |_| {
         out.note(&format!("The service of {} {words}.", service.what));
@@ -219,7 +221,18 @@ pub fn status(context: &Context, args: &NodeService) -> Outcome {
 }
 
 pub fn show_logs(context: &Context, args: &NodeLogs) -> Outcome {
-    let file = log_file(&id_of(&args.node)?)?;
+    let id = id_of(&args.node)?;
+    // A name that was given may be misspelt.
+    if args.node.id.is_some() && !state_dir(&id)?.is_dir() && !service(&id)?.has_trace()? {
+        let known = known_here(&paths::state_dir()?);
+        let next = if known.is_empty() {
+            format!("Start one: `gsv node --id {id}`.")
+        } else {
+            format!("Its nodes: {}.", known.join(", "))
+        };
+        return Err(Failure::failed(format!("This machine has no node `{id}`."), next));
+    }
+    let file = log_file(&id)?;
     logs(context.out, &file, &args.logs, in_words)
 }
 

@@ -1,8 +1,8 @@
 //! `gsv nodes`: lists and removes the machines that the gateway knows.
 
-use gsv_protocol::NoParams;
 use gsv_protocol::methods::{NodeForget as Forget, NodesList, TokensList};
 use gsv_protocol::types::{NodeForgetParams, NodeId};
+use gsv_protocol::{NoParams, errors};
 
 use super::context::Context;
 use super::machine_view::machines;
@@ -56,21 +56,40 @@ async fn forget(context: &Context, args: NodeForget) -> Outcome {
         force: args.force.then_some(true),
     };
     let client = context.connect().await?;
-    let result = client.call::<Forget>(params).await?;
+    let result = client.call::<Forget>(params).await.map_err(|failure| {
+        if !failure.is(&errors::NODE_ONLINE) {
+            return failure;
+        }
+        let next =
+            format!("Stop the node there first. To remove it while it is connected: `gsv nodes forget {id} --force`.");
+        Failure { next, ..failure }
+    })?;
     let tokens = client.call::<TokensList>(NoParams {}).await;
     client.close().await;
-    context.out.done(&result, &format!("{id} is removed"));
     let now = now_ms();
     let valid = tokens.into_iter().flat_map(|list| list.tokens).filter(|token| {
         token.node_id.as_deref() == Some(args.id.as_str())
             && token.revoked_at.is_none()
             && token.expires_at.is_none_or(|at| at > now)
     });
-    for token in valid {
-        let token = one_line(token.token_id.as_str(), 64);
-        context.out.note(&format!(
-            "Its token {token} is still valid, and with it the machine can connect again. To prevent that: gsv token revoke {token}"
-        ));
+    let revoke: Vec<String> = valid
+        .map(|token| format!("gsv token revoke {}", one_line(token.token_id.as_str(), 64)))
+        .collect();
+    if revoke.is_empty() {
+        context.out.done(&result, &format!("{id} is removed"));
+        return Ok(());
     }
+    let what = match revoke.len() {
+        1 => "its token is",
+        _ => "its tokens are",
+    };
+    context.out.done(
+        &result,
+        &format!("{id} is removed until its node connects again, which it can: {what} still valid."),
+    );
+    context.out.note(&format!(
+        "To remove it for good: {} && gsv nodes forget {id} --yes",
+        revoke.join(" && ")
+    ));
     Ok(())
 }

@@ -10,7 +10,9 @@ use crate::clean::clean;
 use crate::embedded::log;
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::output::Output;
-use crate::service::{self, Found, Installed, Installer, Kind, LogFile, Manager, Phase, Records, not_installed};
+use crate::service::{
+    self, Found, Installed, Installer, Kind, LogFile, Manager, Phase, Records, Removed, not_installed,
+};
 
 /// Longer than a gateway may take to start.
 const READY_WITHIN: Duration = Duration::from_secs(40);
@@ -47,8 +49,56 @@ impl Service {
         }
     }
 
+    /// How its program runs where there is no service manager.
+    fn by_hand(&self) -> String {
+        match &self.id {
+            None => "Without a service manager, as in a container: `gsv up --foreground`.".to_owned(),
+            Some(id) => format!("Without a service manager, as in a container: `gsv node --id {id}`."),
+        }
+    }
+
+    /// Fails when the service manager can't be reached, with the way to reach it and the way without it.
+    pub fn check(&self) -> Outcome {
+        with_installer(|installer| installer.manager.check()).map_err(|failure| {
+            let next = format!("{} {}", failure.next, self.by_hand()).trim_start().to_owned();
+            Failure { next, ..failure }
+        })
+    }
+
+    /// For commands about a service that is installed: without a service manager, one that is not installed needs none.
+    pub fn in_reach<T>(&self, done: Outcome<T>) -> Outcome<T> {
+        let Err(failure) = done else { return done };
+        let Err(unreachable) = self.check() else {
+            return Err(failure);
+        };
+        if self.is_installed() {
+            return Err(unreachable);
+        }
+        let what = match self.kind {
+            Kind::Gateway => "gateway",
+            Kind::Node => "node",
+        };
+        Err(Failure {
+            message: format!("This machine's {what} is not a service: {}", unreachable.message),
+            next: self.by_hand(),
+            ..unreachable
+        })
+    }
+
+    /// Nothing of it is there, and no service manager either.
+    fn is_out_of_reach(&self) -> Outcome<bool> {
+        Ok(!self.has_trace()? && !Records::find()?.has_linger() && self.check().is_err())
+    }
+
     pub fn uninstall(&self, out: Output, kept: &str) -> Outcome {
-        let removed = with_installer(|installer| installer.uninstall(&self.name))?;
+        let removed = if self.is_out_of_reach()? {
+            Removed {
+                was_installed: false,
+                linger_ended: false,
+            }
+        } else {
+            with_installer(|installer| installer.uninstall(&self.name))?
+        };
         let words = if removed.was_installed {
             let linger = if removed.linger_ended {
                 " Your services no longer run without a login, as before the installation."
@@ -64,7 +114,7 @@ impl Service {
     }
 
     pub fn stop(&self, out: Output) -> Outcome {
-        let ran = with_installer(|installer| installer.stop(self.kind, &self.name))?;
+        let ran = self.in_reach(with_installer(|installer| installer.stop(self.kind, &self.name)))?;
         let words = if ran { "is stopped" } else { "was not running" };
         out.show(json!({ "wasRunning": ran }), |_| {
             out.note(&format!(
@@ -82,8 +132,8 @@ impl Service {
     }
 
     pub fn status(&self, out: Output) -> Outcome {
+        let found = self.in_reach(self.find())?;
         let manager = service::find()?.name();
-        let found = self.find()?;
         if out.json {
             out.json_document(&self.json(&found, manager));
         }

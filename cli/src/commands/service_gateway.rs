@@ -40,7 +40,7 @@ pub fn run(context: &Context, command: ServiceCommand) -> Outcome {
             service.uninstall(out, &kept)
         }
         ServiceCommand::Start => {
-            let started = start(out, layout)?;
+            let started = service.in_reach(start(out, layout))?;
             let words = if started { "is started" } else { "runs already" };
             out.show(json!({ "alreadyRunning": !started }), |_| {
                 out.note(&format!("The service of the gateway {words}."));
@@ -61,7 +61,7 @@ pub fn start(out: Output, layout: Layout) -> Outcome<bool> {
 }
 
 fn install(out: Output, service: &Service, layout: Layout) -> Outcome {
-    with_installer(|installer| installer.manager.check())?;
+    service.check()?;
     // Before anything is changed: the runtime, the port and the first token, whose secret goes to no log.
     if let Preparation::Ready(prepared) = up::prepare(&layout, &Request::default())? {
         let (started, _turn) = prepared.into_started();

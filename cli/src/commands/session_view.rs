@@ -12,7 +12,7 @@ use super::messages::{speaker, text_at, thoughts, time_of, words};
 use crate::clean::{clean, one_line, visible};
 use crate::output::{Output, Style};
 use crate::table::Table;
-use crate::units::{ago, dollars, grouped, now_ms, time};
+use crate::units::{ago, counted, dollars, grouped, now_ms, time};
 
 /// The list with the codes of the questions that wait.
 pub fn with_questions(result: &SessionsListResult, waiting: &[ApprovalEntry]) -> Value {
@@ -105,7 +105,10 @@ pub fn described(out: Output, session: SessionGetResult) {
         ("created", Some(when(session.created_at))),
         ("active", Some(when(session.updated_at))),
         ("last reset", session.last_reset_at.map(time)),
-        ("earlier", Some(format!("{earlier} conversations"))),
+        (
+            "earlier",
+            Some(counted(earlier as u64, "conversation", "conversations")),
+        ),
         ("id", Some(session.session_id)),
     ];
     out.fields(fields);

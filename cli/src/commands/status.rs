@@ -26,7 +26,7 @@ use super::stop;
 use super::{service, service_gateway};
 use crate::chat::glance::own_mode;
 use crate::clean::{one_line, visible};
-use crate::client::{Account, Client, find_url};
+use crate::client::{Account, Client, find_url, is_only_node};
 use crate::config::Config;
 use crate::embedded::health::{self, Health, Unhealthy};
 use crate::embedded::layout::Layout;
@@ -77,10 +77,12 @@ pub async fn run(context: &Context) -> Outcome {
     let local = Local::look(&layout);
     let account = context.account();
     // Known also without a token, as on a machine that is only a node of another one's gateway.
-    let url = Config::load()
-        .and_then(|config| find_url(&context.global, &config))
-        .ok();
-    let here = url.as_deref().is_none_or(|url| local.is_at(&layout, url));
+    let config = Config::load().ok();
+    let url = config
+        .as_ref()
+        .and_then(|config| find_url(&context.global, config).ok());
+    let is_only_node = |url: &str| config.as_ref().is_some_and(|config| is_only_node(url, config));
+    let here = (url.as_deref()).is_none_or(|url| local.is_at(&layout, url) && !is_only_node(url));
     let health = match &local {
         Local::Running(state) | Local::Orphaned(state) if here => {
             Some(health::check(state.port, HEALTH_PATIENCE).await)

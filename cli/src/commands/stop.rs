@@ -67,7 +67,11 @@ async fn everything(context: &Context) -> Outcome {
         calls => format!("  {}, with {}", run.session_key, counted(calls.into(), "tool call")),
     }));
     if let Some(calls) = result.client_calls.filter(|calls| *calls > 0) {
-        lines.push(format!("Ended {} that clients had started.", counted(calls, "command")));
+        let what = match calls {
+            1 => "command or copy",
+            _ => "commands or copies",
+        };
+        lines.push(format!("Ended {calls} {what} that clients had started."));
     }
     if result.pending > 0 {
         lines.push(format!(

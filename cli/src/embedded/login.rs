@@ -44,7 +44,7 @@ pub fn login(layout: &Layout, port: u16, ask: Ask) -> Outcome<(Bootstrap, Login)
     let path = layout.bootstrap();
     let mut config = Config::load()?;
     let here = url(port);
-    let elsewhere = config.get(Key::Url).filter(|url| !is_loopback(url)).map(str::to_owned);
+    let elsewhere = elsewhere(layout, &config).map(str::to_owned);
     let of_cluster = match ask {
         Ask::OfCluster => Some(NewToken::of_cluster(&SealingKeys::ensure_file()?)?),
         Ask::Same | Ask::New => None,
@@ -152,7 +152,7 @@ fn put_back(config: &mut Config, layout: &Layout, bootstrap: &Bootstrap, here: &
 /// What the local config has for a gateway that runs already, on this port.
 pub fn present(layout: &Layout, port: u16) -> Outcome<Login> {
     let mut config = Config::load()?;
-    if config.get(Key::Url).is_some_and(|url| !is_loopback(url)) {
+    if elsewhere(layout, &config).is_some() {
         return Ok(Login::Kept);
     }
     if let Some(bootstrap) = Bootstrap::read(&layout.bootstrap())? {
@@ -187,6 +187,20 @@ pub fn store_address(port: u16) -> Outcome {
     let mut config = Config::load()?;
     config.set(Key::Url, &url(port))?;
     config.save()
+}
+
+/// The address of another machine's gateway in the local config: one that is not on this machine, that has the certificate of an
+/// invitation, or of which this machine is only a node (a tunnel).
+pub fn elsewhere<'a>(layout: &Layout, config: &'a Config) -> Option<&'a str> {
+    let stored = config.get(Key::Url)?;
+    let is_only_node = config.get(Key::NodeToken).is_some() && config.get(Key::Token).is_none();
+    let is_own = || ports::last_port(layout).is_some_and(|port| stored == url(port));
+    (!is_unpinned_loopback(stored) || (is_only_node && !is_own())).then_some(stored)
+}
+
+/// Whether it can be this machine's gateway: the address that `gsv up` stores has no certificate.
+pub fn is_unpinned_loopback(url: &str) -> bool {
+    Target::parse(url).is_ok_and(|target| target.is_loopback() && target.pin.is_none())
 }
 
 /// Whether an address is on this machine.

@@ -14,6 +14,6 @@ pub fn find() -> Outcome<Box<dyn Manager>> {
     }
     Err(Failure::failed(
         "Services are not supported on this system yet: GSV knows systemd (Linux) and launchd (macOS).",
-        "Let the service manager of this system run `gsv up --foreground` and `gsv node`.",
+        "",
     ))
 }

@@ -71,7 +71,7 @@ impl Manager for Launchd {
         }
         Err(Failure::failed(
             format!("launchd has no session of this user: {}", answer.problem),
-            "Log in at the screen of this Mac, then try again; or start GSV by hand with `gsv up`.",
+            "Log in at the screen of this Mac, then try again.",
         ))
     }
 

@@ -34,7 +34,7 @@ pub trait Manager {
     fn name(&self) -> &'static str;
     fn file(&self, name: &str) -> PathBuf;
     fn text(&self, spec: &Spec) -> String;
-    /// Fails when the manager can't be reached, with the way out.
+    /// Fails when the manager can't be reached, with the way to reach it, if there is one.
     fn check(&self) -> Outcome;
     fn state(&self, name: &str) -> Outcome<State>;
     /// Loads the file that was written, and lets it start by itself. May be repeated.

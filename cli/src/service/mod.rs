@@ -16,7 +16,7 @@ mod systemd_unit;
 mod tool;
 
 pub use self::find::find;
-pub use self::installer::{Found, Installed, Installer, Part, not_installed};
+pub use self::installer::{Found, Installed, Installer, Part, Removed, not_installed};
 pub use self::log_file::{LogFile, MOST_LINES};
 pub use self::manager::{Manager, Phase};
 pub use self::prefix::prefix;

@@ -57,7 +57,7 @@ fn unit(name: &str) -> String {
 fn missing() -> Failure {
     Failure::failed(
         "This machine has no systemd, so there is no service manager that GSV can use.",
-        "Start GSV by hand with `gsv up`; in a container, let it run `gsv up --foreground`.",
+        "",
     )
 }
 
@@ -86,7 +86,7 @@ impl Manager for Systemd {
         Err(Failure::failed(
             format!("The service manager of this user can't be reached: {}", answer.problem),
             format!(
-                "On a machine that runs systemd: `sudo loginctl enable-linger {user}`, then log in as this user (ssh, not su) and try again. In a container: `gsv up --foreground`."
+                "On a machine that runs systemd: `sudo loginctl enable-linger {user}`, then log in as this user (ssh, not su) and try again."
             ),
         ))
     }

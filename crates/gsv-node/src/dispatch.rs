@@ -60,7 +60,7 @@ pub async fn dispatch(
                     context.transfers.offline();
                     context.tell(|| NodeEvent::Disconnected { reason: reason.clone(), retry_in });
                     if let Some(wait) = retry_in {
-                        reporter.report(Level::Warn, &format!("Not connected: {reason} Trying again in {:.1} s.", wait.as_secs_f32()));
+                        reporter.report(Level::Warn, &not_connected(&reason, wait));
                     }
                 }
                 Some(LinkEvent::Event { event, .. }) => on_event(context, event),
@@ -80,6 +80,16 @@ pub async fn dispatch(
             }
         }
     }
+}
+
+/// Some reasons are whole sentences, and others are not.
+fn not_connected(reason: &str, wait: Duration) -> String {
+    let reason = reason.trim_end();
+    let stop = if reason.ends_with(['.', '!', '?']) { "" } else { "." };
+    format!(
+        "Not connected: {reason}{stop} Trying again in {:.1} s.",
+        wait.as_secs_f32()
+    )
 }
 
 fn connected(context: &Arc<Context>, reporter: &Reporter, online: &watch::Sender<bool>, hello: &ConnectResult) {

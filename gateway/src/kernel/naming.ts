@@ -16,12 +16,20 @@ const FREE_NAME = /^[A-Za-z0-9][A-Za-z0-9+\-_@.]{0,127}$/;
 export function keyedSession(config: Names, raw: string): Result<NamedSession> {
   return named(canonicalKey(raw, config.mainKey(), config.defaultAgentId()));
 }
-/** A session as a client names it: by its key, or by a free name, which is a conversation of the command line with the default agent. */
+/**
+ * A session as a client names it: by its key; by its key without `agent:{agent}:`, which is the default agent's; or by a free name, which is
+ * a conversation of the command line with the default agent.
+ */
 export function namedSession(config: Names, raw: string): Result<NamedSession> {
   const keyed = keyedSession(config, raw);
   const name = raw.trim();
-  if (keyed.ok || !FREE_NAME.test(name)) return keyed;
+  if (keyed.ok) return keyed;
   const agentId = config.defaultAgentId();
+  if (name.includes(":") && !/^agent:/iu.test(name)) {
+    const completed = keyedSession(config, `agent:${agentId}:${name}`);
+    return completed.ok ? completed : keyed;
+  }
+  if (!FREE_NAME.test(name)) return keyed;
   return named(buildKey({ form: "channel", agentId, channel: "cli", kind: "dm", peer: name }, config.mainKey()));
 }
 const named = (outcome: KeyOutcome): Result<NamedSession> =>

@@ -50,8 +50,9 @@ function section(systemPrompt: string, title: string): string | undefined {
 }
 export const isCommissioning = (systemPrompt: string): boolean => section(systemPrompt, "Commissioning (BOOTSTRAP.md)") !== undefined;
 
+/** The value of a field, from its own line alone. */
 function fieldIn(text: string | undefined, name: string): string | undefined {
-  const value = new RegExp(String.raw`^\s*[-*]?\s*\**${name}\**\s*:\**\s*(.+)$`, "imu").exec(text ?? "")?.[1]?.trim();
+  const value = new RegExp(String.raw`^[ \t]*[-*]?[ \t]*\**${name}\**[ \t]*:\**[ \t]*(.+)$`, "imu").exec(text ?? "")?.[1]?.trim();
   return value === undefined || value === "" || value.startsWith("(") ? undefined : value.slice(0, 200);
 }
 const WHO_ARE_YOU = /^\W*(?:(?:hello|hi|hey)\W+)?(?:who are you|what(?:['’]s| is) your name|do you know who you are)\W*$/iu;

@@ -168,6 +168,9 @@ test("who are you: the answer is what the prompt says; a field that is empty or 
   );
   for (const name of ["(not yet)", " ", ""]) assert.equal(says("who are you", `- Name: ${name}`, ""), undefined, name);
   assert.equal(says("who am I?", "", "- Name: Sam"), "You are Sam. So says USER.md in my prompt.");
+  const empty = "- Name: Sam\n- What to call them:\n- Languages:\n- Time zone:\n";
+  assert.equal(says("who am I?", "", empty), "You are Sam. So says USER.md in my prompt.", "a field has only its own line");
+  assert.equal(says("who am I?", "", "- Name:\n- What to call them:  \n- Languages: German"), undefined);
   assert.equal(says("who am I?", "- Name: Ada", "- Name: (ask)"), undefined);
   assert.equal(says("what is the time?", "- Name: Ada", "- Name: Sam"), undefined);
   assert.equal(fromIdentity("who are you", "# Agent"), undefined);

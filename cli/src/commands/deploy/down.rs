@@ -16,6 +16,7 @@ use crate::ask;
 use crate::commands::context::Context;
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
+use crate::units::counted;
 
 const BUCKETS: &str = "r2/buckets/";
 const AGAIN: &str = "Run `gsv deploy down` again: it continues where it stopped.";
@@ -199,7 +200,7 @@ async fn empty(out: Output, open: &Open, bucket: &str) -> Outcome {
             deleted.map_err(|trouble| trouble.failure("delete a file of the bucket", AGAIN))?;
             count += 1;
         }
-        out.aside(&format!("{count} files deleted"));
+        out.aside(&format!("{} deleted", counted(count, "file", "files")));
     }
 }
 

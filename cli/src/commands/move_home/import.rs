@@ -27,7 +27,7 @@ use crate::exit::{Failure, OrFail, Outcome};
 use crate::output::Output;
 use crate::paths::shell;
 use crate::text_files::json_bytes;
-use crate::units::{bytes, grouped};
+use crate::units::{bytes, counted};
 
 const DISK: &str = "Check the folder of temporary files, or choose another one with TMPDIR.";
 /// Bytes of the JSON around a part.
@@ -218,11 +218,11 @@ fn report(out: Output, home: &MoveHome, totals: &MoveFinishResult) {
         "channels": home.channels, "removedSecrets": totals.removed_secrets.as_deref().unwrap_or_default(),
     });
     let words = format!(
-        "The home is imported, and live: {} conversations, {} files with {}, {} jobs.",
-        grouped(totals.sessions),
-        grouped(totals.objects),
+        "The home is imported, and live: {}, {} with {}, {}.",
+        counted(totals.sessions, "conversation", "conversations"),
+        counted(totals.objects, "file", "files"),
         bytes(totals.bytes),
-        grouped(totals.jobs)
+        counted(totals.jobs, "job", "jobs")
     );
     out.done(&document, &words);
     for (names, what, next) in [

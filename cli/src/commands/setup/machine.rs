@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::dialogue::Dialogue;
 use crate::args::{NodeInstall, ServiceCommand, Setup};
 use crate::commands::context::Context;
-use crate::commands::service::{this_program, with_installer};
+use crate::commands::service::this_program;
 use crate::commands::{node_service, service_gateway};
 use crate::embedded::layout::Layout;
 use crate::exit::{OrFail, Outcome};
@@ -21,7 +21,7 @@ pub fn install_services(context: &Context, dialogue: &Dialogue, args: &Setup) ->
     if args.no_services {
         return Ok(false);
     }
-    if let Err(failure) = with_installer(|installer| installer.manager.check()) {
+    if let Err(failure) = service_gateway::service().and_then(|service| service.check()) {
         if args.services {
             return Err(failure);
         }

@@ -17,15 +17,17 @@ use crate::args::{Chat, Setup};
 use crate::client::find_url;
 use crate::config::{Config, Key};
 use crate::embedded::layout::Layout;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 
 pub fn run(context: &Context, args: &Setup) -> Outcome {
     let out = context.out;
     let dialogue = Dialogue::new(out, !args.yes);
-    start_gateway(context)?;
+    // Before anything is started: a key that is missing leaves all as it was.
+    let key = model::given_key(&dialogue, args)?;
+    start_gateway(context, args.port)?;
     let mut done = json!({});
     block_on(async {
-        let model = model::choose(context, &dialogue, args).await?;
+        let model = model::choose(context, &dialogue, args, key).await?;
         done["model"] = json!(model);
         done["timezone"] = json!(owner::introduce(context, &dialogue, args).await?);
         if !out.json {
@@ -53,13 +55,22 @@ pub fn run(context: &Context, args: &Setup) -> Outcome {
     block_on(chat::run(context, message))
 }
 
-/// Only the one of this machine can be started here.
-fn start_gateway(context: &Context) -> Outcome {
+/// Only the one of this machine can be started here, and only it has a port that is chosen here.
+fn start_gateway(context: &Context, port: Option<u16>) -> Outcome {
     let layout = Layout::find()?;
-    if !is_here(context, &layout)? || matches!(Local::look(&layout), Local::Running(_) | Local::Unknown) {
+    let is_here = is_here(context, &layout)?;
+    if !is_here && port.is_some() {
+        return Err(Failure::usage(
+            "The local config is for another gateway, and --port is the port of this machine's own.",
+            "Leave out --port; or show the address of the other gateway: `gsv local-config get url`.",
+        ));
+    }
+    let runs = matches!(Local::look(&layout), Local::Running(_) | Local::Unknown);
+    // One that runs keeps its port, and says so.
+    if !is_here || (runs && port.is_none()) {
         return Ok(());
     }
-    gateway::ensure(context.out.for_people(), &layout)
+    gateway::ensure(context.out.for_people(), &layout, port)
 }
 
 /// Whether the gateway that is set up is this machine's own.

@@ -22,7 +22,29 @@ const LISTED: usize = 12;
 const NO_ANSWER: [&str; 3] = ["model.unreachable", "model.timeout", "gateway.stopped"];
 const USUAL_PROVIDER: &str = "anthropic";
 
-pub async fn choose(context: &Context, dialogue: &Dialogue, args: &Setup) -> Outcome<ModelRef> {
+/// The key on stdin, with `--key-stdin`.
+pub fn given_key(dialogue: &Dialogue, args: &Setup) -> Outcome<Option<String>> {
+    let named = args.provider.as_deref().unwrap_or_default();
+    if !args.key_stdin || named == DEMO {
+        return Ok(None);
+    }
+    ask_for_key(dialogue, named).map(Some)
+}
+
+fn ask_for_key(dialogue: &Dialogue, provider: &str) -> Outcome<String> {
+    let what = format!("Key of {}", one_line(provider, 100));
+    let key = ask::secret(dialogue.out, &what, "")?;
+    if key.is_empty() {
+        return Err(Failure::usage(
+            "No key was given, and nothing was changed.",
+            "Run `gsv setup` again when you have one; the provider `demo` needs none.",
+        ));
+    }
+    Ok(key)
+}
+
+/// `key`: the one that was given on stdin.
+pub async fn choose(context: &Context, dialogue: &Dialogue, args: &Setup, key: Option<String>) -> Outcome<ModelRef> {
     let client = context.connect().await?;
     let present = model::present(&client).await?;
     let list = ModelsListParams { provider: None };
@@ -53,6 +75,7 @@ pub async fn choose(context: &Context, dialogue: &Dialogue, args: &Setup) -> Out
             dialogue,
             provider,
             is_ready,
+            given: key,
         };
         setup.choose(args, &present).await?
     };
@@ -129,6 +152,8 @@ struct Choice<'a> {
     provider: String,
     /// A key is stored, or none is needed.
     is_ready: bool,
+    /// The key of `--key-stdin`.
+    given: Option<String>,
 }
 
 struct Tested {
@@ -212,8 +237,10 @@ impl Choice<'_> {
     /// A key with which the model answers, or which the person wants stored untested.
     async fn test_key(&self, args: &Setup, model: ModelRef) -> Outcome<Tested> {
         let out = self.dialogue.out;
-        let mut key = if args.key_stdin || !self.is_ready {
-            Some(self.key(args)?)
+        let mut key = if self.given.is_some() {
+            self.given.clone()
+        } else if !self.is_ready {
+            Some(self.key()?)
         } else if self.dialogue.asks {
             let what = format!("Another key of {}", self.provider);
             Some(ask::secret(out, &what, "the stored one, if any")?).filter(|key| !key.is_empty())
@@ -231,7 +258,7 @@ impl Choice<'_> {
                 }
                 Err(failure) if self.dialogue.asks && !args.key_stdin && failure.is(&errors::MODEL_AUTH) => {
                     out.failure(&failure);
-                    key = Some(self.key(args)?);
+                    key = Some(self.key()?);
                 }
                 Err(failure) if self.dialogue.asks && had_no_answer(&failure) => {
                     out.failure(&failure);
@@ -255,9 +282,8 @@ impl Choice<'_> {
         })
     }
 
-    fn key(&self, args: &Setup) -> Outcome<String> {
-        let what = format!("Key of {}", self.provider);
-        if !args.key_stdin && !self.dialogue.asks {
+    fn key(&self) -> Outcome<String> {
+        if !self.dialogue.asks {
             return Err(Failure::usage(
                 format!("{} needs a key.", self.provider),
                 format!(
@@ -266,14 +292,7 @@ impl Choice<'_> {
                 ),
             ));
         }
-        let key = ask::secret(self.dialogue.out, &what, "")?;
-        if key.is_empty() {
-            return Err(Failure::usage(
-                "No key was given, and nothing was changed.",
-                "Run `gsv setup` again when you have one; the provider `demo` needs none.",
-            ));
-        }
-        Ok(key)
+        ask_for_key(self.dialogue, &self.provider)
     }
 
     /// None: the one that was tested.
