@@ -10,6 +10,7 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import { addGcPressure } from "../../protocol/runtime/gc-pressure.ts";
+import { NewerStateError } from "../src/ports/newer-state.ts";
 import { conditionsHold, parseRangeHeader, resolveRange } from "./conditions.ts";
 import { Disk } from "./disk.ts";
 import { keyProblem } from "./keys.ts";
@@ -47,12 +48,16 @@ const PARALLEL_STATS = 64;
 const READ_BUFFER_BYTES = 64 * 1024;
 
 export class R2 extends DurableObject<Env> {
-  readonly #objects: Store;
+  #store: Store | undefined;
 
-  constructor(ctx: DurableObjectState, env: Env) {
-    super(ctx, env);
-    const rows = new Rows(ctx.storage);
-    this.#objects = env.SHARED === "1" ? new SharedObjects(rows, ctx.storage, env.FS) : new Objects(rows, new Disk(env.FS));
+  /** Opened by a request, whose answer says it when a newer version has written the table: an exception of the constructor loses its words. */
+  get #objects(): Store {
+    if (this.#store === undefined) {
+      const rows = new Rows(this.ctx.storage);
+      this.#store =
+        this.env.SHARED === "1" ? new SharedObjects(rows, this.ctx.storage, this.env.FS) : new Objects(rows, new Disk(this.env.FS));
+    }
+    return this.#store;
   }
 
   override async fetch(request: Request): Promise<Response> {
@@ -62,6 +67,7 @@ export class R2 extends DurableObject<Env> {
         : await this.#read(parseRead(request.headers.get("cf-r2-request") ?? ""));
     } catch (error) {
       if (error instanceof R2Failure) return failure(error);
+      if (error instanceof NewerStateError) return failure(new R2Failure(503, CODE.internal, error.message));
       console.error("r2:", error);
       return failure(
         new R2Failure(

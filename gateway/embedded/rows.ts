@@ -2,6 +2,7 @@
  * The table beside the files: what a file can't say of its object, and the intents of puts that have not ended. Must not know whether
  * a file still is what its row says.
  */
+import { NewerStateError } from "../src/ports/newer-state.ts";
 import type { ObjectInfo } from "./wire.ts";
 
 export interface Row extends ObjectInfo {
@@ -49,6 +50,7 @@ export class Rows {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
 
+  /** Throws `NewerStateError`, and leaves the table as it is, when a newer version has written it. */
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
     this.#sql = storage.sql;
@@ -56,7 +58,7 @@ export class Rows {
       this.#sql.exec(SCHEMA);
       const format = this.#sql.exec<{ version: number }>("SELECT version FROM format").toArray()[0]?.version;
       if (format === undefined) this.#sql.exec("INSERT INTO format VALUES (?)", FORMAT);
-      else if (format > FORMAT) throw new Error("This workspace was written by a newer GSV. Update GSV.");
+      else if (format > FORMAT) throw new NewerStateError("the tables of the agents' files", format, FORMAT);
     });
   }
 

@@ -742,7 +742,7 @@ export const ERRORS = {
     retryable: false,
     http: 410,
     exit: 1,
-    text: "This invitation has expired: it is valid for 10 minutes.",
+    text: "This invitation has expired, which it does after 10 minutes, or was revoked.",
     hint: "Make a new one on the gateway's machine: `gsv invite node` or `gsv invite client`.",
   },
   "invite.limit": {
@@ -762,6 +762,15 @@ export const ERRORS = {
     exit: 1,
     text: "Another machine has a token with this name.",
     hint: "Join with another name: `gsv join CODE --id NAME`. If it is the same machine, invite it by its name: `gsv invite node --name NAME`.",
+  },
+  "invite.not_found": {
+    code: 529,
+    blame: "caller",
+    retryable: false,
+    http: 404,
+    exit: 1,
+    text: "There is no open invitation with this id.",
+    hint: "List the open invitations: `gsv invite list`.",
   },
   "invite.used": {
     code: 524,

@@ -109,6 +109,9 @@ import type {
   HookTestResult,
   InviteCreateParams,
   InviteCreateResult,
+  InviteListResult,
+  InviteRevokeParams,
+  InviteRevokeResult,
   JobCancelParams,
   JobGetParams,
   JobListParams,
@@ -274,7 +277,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "f139ffad29d2c9c4";
+export const PROTOCOL_FINGERPRINT = "248fb1506bbb42ec";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -933,6 +936,28 @@ export const METHODS = {
     errors: ["invite.limit", "protocol.invalid_params"],
     deferred: false,
     idempotent: false,
+  },
+  /** Lists the invitations that can still be used, without their secrets. */
+  "invite.list": {
+    params: null,
+    result: "InviteListResult",
+    callers: ["client"],
+    scope: "admin",
+    audit: "none",
+    errors: [],
+    deferred: false,
+    idempotent: true,
+  },
+  /** Revokes an invitation, or without inviteId all that can still be used. Tokens that invitations were exchanged for stay valid. */
+  "invite.revoke": {
+    params: "InviteRevokeParams",
+    result: "InviteRevokeResult",
+    callers: ["client"],
+    scope: "admin",
+    audit: { target: "inviteId" },
+    errors: ["invite.not_found", "invite.used"],
+    deferred: false,
+    idempotent: true,
   },
   /** Cancels a job. A queued one never begins, a running one ends at its next step border at the latest; an ended one stays as it is. */
   "job.cancel": {
@@ -1908,6 +1933,8 @@ export interface MethodTypes {
   "hook.show": { params: HookShowParams; result: HookShowResult };
   "hook.test": { params: HookTestParams; result: HookTestResult };
   "invite.create": { params: InviteCreateParams; result: InviteCreateResult };
+  "invite.list": { params: undefined; result: InviteListResult };
+  "invite.revoke": { params: InviteRevokeParams; result: InviteRevokeResult };
   "job.cancel": { params: JobCancelParams; result: AgentJob };
   "job.get": { params: JobGetParams; result: AgentJob };
   "job.list": { params: JobListParams; result: JobListResult };

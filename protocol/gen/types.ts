@@ -2517,9 +2517,40 @@ export type InviteCreateResult = {
   expiresAt: number;
 };
 
+/** An invitation that can still be used, without its secret. */
+export type InviteEntry = {
+  /** At most 16 characters. */
+  inviteId: string;
+  kind: InviteKind;
+  /** At most 64 characters. */
+  name?: string;
+  /** Epoch ms. */
+  expiresAt: number;
+};
+
 /** What an invitation is for: a machine that the agent uses, or a program of the owner. */
 export type InviteKind = "node" | "client";
 export const InviteKindValues = ["node", "client"] as const satisfies readonly InviteKind[];
+
+/** Result of `invite.list`. */
+export type InviteListResult = {
+  /** At most 1000 items. */
+  invites: InviteEntry[];
+  count: number;
+};
+
+/** Parameters of `invite.revoke`. */
+export type InviteRevokeParams = {
+  /** At most 16 characters. */
+  inviteId?: string;
+};
+
+/** Result of `invite.revoke`. */
+export type InviteRevokeResult = {
+  ok: true;
+  /** At most 1000 items. */
+  revoked: string[];
+};
 
 /** Parameters of `job.cancel`. */
 export type JobCancelParams = {

@@ -679,7 +679,7 @@ row(
 row(
   "invite.expired",
   { code: 525, blame: "caller", http: 410, exit: 1 },
-  "This invitation has expired: it is valid for 10 minutes.",
+  "This invitation has expired, which it does after 10 minutes, or was revoked.",
   "Make a new one on the gateway's machine: `gsv invite node` or `gsv invite client`.",
 );
 row(
@@ -693,6 +693,12 @@ row(
   { code: 527, blame: "caller", http: 409, exit: 1 },
   "Another machine has a token with this name.",
   "Join with another name: `gsv join CODE --id NAME`. If it is the same machine, invite it by its name: `gsv invite node --name NAME`.",
+);
+row(
+  "invite.not_found",
+  { code: 529, blame: "caller", http: 404, exit: 1 },
+  "There is no open invitation with this id.",
+  "List the open invitations: `gsv invite list`.",
 );
 row(
   "invite.bad_code",

@@ -36,3 +36,27 @@ method("invite.create", {
   audit: { target: "kind" },
   errors: ["invite.limit", "protocol.invalid_params"],
 });
+export const InviteEntry = struct("InviteEntry", "An invitation that can still be used, without its secret.", {
+  inviteId: t.string(16),
+  kind: InviteKind,
+  name: t.optional(t.string(64)),
+  expiresAt: t.time(),
+});
+method("invite.list", {
+  doc: "Lists the invitations that can still be used, without their secrets.",
+  result: { invites: t.array(InviteEntry, 1000), count: t.int() },
+  callers: ["client"],
+  scope: "admin",
+  audit: "none",
+  idempotent: true,
+});
+method("invite.revoke", {
+  doc: "Revokes an invitation, or without inviteId all that can still be used. Tokens that invitations were exchanged for stay valid.",
+  params: { inviteId: t.optional(t.string(16)) },
+  result: { ok: t.literal(true), revoked: t.array(t.string(16), 1000) },
+  callers: ["client"],
+  scope: "admin",
+  audit: { target: "inviteId" },
+  errors: ["invite.not_found", "invite.used"],
+  idempotent: true,
+});

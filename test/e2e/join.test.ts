@@ -70,6 +70,17 @@ describe("other machines join", () => {
     await fails(there, 1, /used already/, "join", code, "--yes", "--id", "desk");
   });
 
+  it("[RM12] an invitation that the wrong person saw is taken back", async () => {
+    const code = await invite("node", "--name", "seen");
+    const [, id = ""] = /^(\w+) +node +seen /m.exec(await here.ok("invite", "list")) ?? [];
+    await here.ok("invite", "revoke", id);
+    await fails(third, 1, /or was revoked/, "join", code, "--yes");
+    await fails(here, 1, /gsv invite list/, "invite", "revoke", id);
+    await invite("client");
+    await here.ok("invite", "revoke", "all");
+    assert.match(await here.ok("invite", "list"), /No invitation/);
+  });
+
   it("[RM8] wrong and damaged codes have messages of their own", async () => {
     const code = await invite("client");
     const damaged = `${code.slice(0, 40)}${code[40] === "A" ? "B" : "A"}${code.slice(41)}`;

@@ -128,16 +128,32 @@ describe("[UP1] [UP2] [UP3] the first start of another version", () => {
     assert.doesNotMatch(machine.rows(), /converted/);
   });
 
-  it("[P22] [UP2] an earlier version refuses the state of a newer one with a sentence, and changes nothing", async () => {
-    const file = readdirSync(machine.gateway("do", "gsv-Gateway")).find((name) => /^[0-9a-f]+\.sqlite$/.test(name)) ?? "";
-    const database = new DatabaseSync(machine.gateway("do", "gsv-Gateway", file));
-    database.exec("UPDATE schema_version SET version = version + 50 WHERE owner = 'sessions'");
-    database.close();
-    writeFileSync(machine.gateway("last-start"), "105.0.0", { mode: 0o600 });
-    const rows = machine.rows();
-    const { code, stderr } = await machine.upWith();
-    assert.equal(code, 1);
-    assert.match(stderr, /A newer version of GSV has written this state[\s\S]*Install the newer version/);
-    assert.equal(machine.rows(), rows);
-  });
+  for (const [what, className, change, back] of [
+    [
+      "of conversations",
+      "gsv-Gateway",
+      "UPDATE schema_version SET version = version + 50 WHERE owner = 'sessions'",
+      "UPDATE schema_version SET version = version - 50 WHERE owner = 'sessions'",
+    ],
+    ["of the agents' files", "R2", "UPDATE format SET version = 2", "UPDATE format SET version = 1"],
+  ] as const)
+    for (const last of ["105.0.0", CURRENT])
+      it(`[P22] [UP2] tables ${what} of a newer version, when ${last} was ready last: refused with a sentence, and unchanged`, async () => {
+        const edit = (statement: string): void => {
+          const file = readdirSync(machine.gateway("do", className)).find((name) => /^[0-9a-f]+\.sqlite$/.test(name)) ?? "";
+          const database = new DatabaseSync(machine.gateway("do", className, file));
+          database.exec(statement);
+          database.close();
+        };
+        edit(change);
+        writeFileSync(machine.gateway("last-start"), last, { mode: 0o600 });
+        const rows = machine.rows();
+        const { code, stderr } = await machine.upWith();
+        assert.equal(code, 1, stderr);
+        assert.match(stderr, /A newer version of GSV has written this state[\s\S]*Install the newer version/);
+        assert.equal(stderr.split("A newer version of GSV").length, 2, `said once:\n${stderr}`);
+        assert.doesNotMatch(stderr, /--rollback|is back/);
+        assert.equal(machine.rows(), rows);
+        edit(back);
+      });
 });

@@ -10,6 +10,14 @@ pub enum InviteCommand {
     Node(Invite),
     /// Print a line to paste where you want to talk to the agent from
     Client(Invite),
+    /// List the invitations that can still be used
+    List,
+    /// Take an invitation back, so that its line no longer works
+    Revoke {
+        /// Id of the invitation, from `gsv invite list`, or `all`
+        #[arg(value_name = "ID|all")]
+        id: String,
+    },
 }
 
 #[derive(Debug, Args)]

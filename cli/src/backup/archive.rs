@@ -1,8 +1,9 @@
 //! The inner form of a backup: the length of the manifest, the manifest, and the content of its files in its order, deflated and sealed.
 //! Files have no headers of their own, so nothing but the manifest says what they are.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use data_encoding::HEXLOWER;
@@ -10,6 +11,7 @@ use flate2::Compression;
 use flate2::bufread::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use ring::digest::{Context, SHA256};
+use rustix::fs::OFlags;
 
 use super::manifest::{Entry, MAX_BYTES, Manifest};
 use super::seal::{Fault, Opener, Sealer};
@@ -72,7 +74,10 @@ pub struct Archive<'a> {
 impl<'a> Archive<'a> {
     pub fn open(path: &'a Path, passphrase: &str) -> Outcome<Self> {
         let next = "Check the path: `gsv backup verify FILE`.";
-        let file = File::open(path).or_fail(format_args!("open {}", path.display()), next)?;
+        // A pipe is not waited for; a plain file is read as ever.
+        let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
+        let file = file.or_fail(format_args!("open {}", path.display()), next)?;
         let meta = file
             .metadata()
             .or_fail(format_args!("look at {}", path.display()), next)?;
@@ -244,6 +249,18 @@ pub fn files_below(root: &Path) -> io::Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bk7_a_named_pipe_is_refused_and_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        for path in [pipe.as_path(), dir.path(), Path::new("/dev/null")] {
+            let refused = Archive::open(path, "a passphrase").map(|_| ()).unwrap_err();
+            assert!(refused.message.ends_with("is not a file."), "{}", refused.message);
+        }
+    }
 
     #[test]
     fn bk9_sizes_that_no_file_of_its_length_can_hold_are_refused_before_anything_is_written() {

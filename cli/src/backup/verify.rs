@@ -61,7 +61,5 @@ pub fn verify(path: &Path, passphrase: &str) -> Outcome<Manifest> {
 
 /// The size of a file, for the report.
 pub fn size(path: &Path) -> u64 {
-    File::open(path)
-        .and_then(|file| file.metadata())
-        .map_or(0, |meta| meta.len())
+    fs::metadata(path).map_or(0, |meta| meta.len())
 }

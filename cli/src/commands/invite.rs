@@ -1,26 +1,68 @@
-//! `gsv invite`: one line for another machine, with which it gets a token of its own. The line goes to stdout, alone, once.
+//! `gsv invite`: one line for another machine, with which it gets a token of its own. The line goes to stdout, alone, once, and can be taken
+//! back while it was not used.
 
 use std::net::{IpAddr, SocketAddr};
 
 use gsv_link::{Fingerprint, Target};
-use gsv_protocol::methods::InviteCreate;
-use gsv_protocol::types::{InviteCreateParams, InviteKind};
+use gsv_protocol::NoParams;
+use gsv_protocol::methods::{InviteCreate, InviteList, InviteRevoke};
+use gsv_protocol::types::{InviteCreateParams, InviteKind, InviteRevokeParams};
 use serde_json::json;
 
 use super::context::Context;
 use super::local::Local;
 use crate::args::{Invite, InviteCommand};
+use crate::clean::clean;
 use crate::embedded::layout::Layout;
 use crate::embedded::listen::Listening;
 use crate::exit::{Failure, Outcome};
 use crate::join_code::{JoinCode, MAX_ADDRESSES};
+use crate::table::Table;
 use crate::units::time;
 
+const ALL: &str = "all";
+
 pub async fn run(context: &Context, command: InviteCommand) -> Outcome {
-    let (kind, args) = match command {
-        InviteCommand::Node(args) => (InviteKind::Node, args),
-        InviteCommand::Client(args) => (InviteKind::Client, args),
-    };
+    match command {
+        InviteCommand::Node(args) => create(context, InviteKind::Node, args).await,
+        InviteCommand::Client(args) => create(context, InviteKind::Client, args).await,
+        InviteCommand::List => list(context).await,
+        InviteCommand::Revoke { id } => revoke(context, id).await,
+    }
+}
+
+async fn list(context: &Context) -> Outcome {
+    let out = context.out;
+    let list = context.show::<InviteList>(NoParams {}, |result| {
+        if result.invites.is_empty() {
+            return out.line("No invitation can be used now.");
+        }
+        let rows = result.invites.into_iter().map(|invite| {
+            [
+                invite.invite_id,
+                invite.kind.as_str().to_owned(),
+                invite.name.unwrap_or_default(),
+                time(invite.expires_at),
+            ]
+        });
+        out.table(&Table::new(["ID", "KIND", "NAME", "EXPIRES"], rows));
+    });
+    list.await
+}
+
+async fn revoke(context: &Context, id: String) -> Outcome {
+    let invite_id = (id != ALL).then_some(id);
+    let revoke = context.change::<InviteRevoke>(InviteRevokeParams { invite_id }, |result| {
+        match result.revoked.as_slice() {
+            [] => "no invitation could be used".to_owned(),
+            [id] => format!("invitation {} is revoked; its line no longer works", clean(id)),
+            ids => format!("{} invitations are revoked; their lines no longer work", ids.len()),
+        }
+    });
+    revoke.await
+}
+
+async fn create(context: &Context, kind: InviteKind, args: Invite) -> Outcome {
     let Invite { name, address } = args;
     if address.len() > MAX_ADDRESSES {
         return Err(Failure::usage(
@@ -44,8 +86,9 @@ pub async fn run(context: &Context, command: InviteCommand) -> Outcome {
     let out = context.out;
     out.show(document, |_| out.line(&line));
     out.aside(&format!(
-        "Run this line on the other machine. It works once, until {}. It is a secret: who has it gets in.",
-        time(invited.expires_at)
+        "Run this line on the other machine. It works once, until {}. It is a secret: who has it gets in. Take it back with `gsv invite revoke {}`.",
+        time(invited.expires_at),
+        clean(&invited.invite_id)
     ));
     out.aside(&format!("It connects to {}.", code.addresses.join(" or ")));
     Ok(())

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use gsv_link::http::{self, Broken};
+use gsv_protocol::errors;
 use http_body_util::Empty;
 use hyper::body::Bytes;
 use hyper::header::{ACCEPT, HOST};
@@ -31,12 +32,19 @@ pub enum Unhealthy {
     Wrong(String),
     /// The gateway answers with a problem of its own, in a sentence.
     Refused(String),
+    /// A newer version has written the state, in a sentence.
+    NewerState(String),
 }
+
+/// The contract's reason of `Unhealthy::NewerState`.
+pub const NEWER_STATE: &str = errors::STORAGE_NEWER_VERSION.reason;
 
 /// The part of a problem document (RFC 9457) that is shown.
 #[derive(Deserialize)]
 struct Problem {
     title: String,
+    #[serde(default)]
+    reason: Option<String>,
     #[serde(default)]
     detail: Option<String>,
 }
@@ -47,7 +55,7 @@ impl std::fmt::Display for Unhealthy {
             Self::Closed => f.write_str("nothing listens there"),
             Self::Silent => f.write_str("it does not answer"),
             Self::Wrong(what) => write!(f, "it answers {what}"),
-            Self::Refused(why) => f.write_str(why),
+            Self::Refused(why) | Self::NewerState(why) => f.write_str(why),
         }
     }
 }
@@ -58,24 +66,24 @@ pub async fn check(port: u16, patience: Duration) -> Result<Health, Unhealthy> {
         .unwrap_or(Err(Unhealthy::Silent))
 }
 
-/// Polls until the gateway is healthy. The caller sets the time limit.
-pub async fn until_ready(port: u16) -> Health {
+/// Polls until the gateway is healthy, which with `opens_state` opens its tables and those of its bucket. The error is the sentence of state
+/// that a newer version has written. The caller sets the time limit. Earlier versions answer as to any check.
+pub async fn until_ready(port: u16, opens_state: bool) -> Result<Health, String> {
+    let path = if opens_state { "/health?start" } else { "/health" };
     loop {
-        match check(port, Duration::from_secs(10)).await {
-            Ok(health) => return health,
+        let answer = timeout(Duration::from_secs(10), ask(port, path)).await;
+        match answer.unwrap_or(Err(Unhealthy::Silent)) {
+            Ok(health) => return Ok(health),
+            Err(Unhealthy::NewerState(why)) => return Err(why),
             Err(_) => sleep(POLL).await,
         }
     }
 }
 
-/// Asks whether the gateway can use its state, on which it is the first of its version. The error is a sentence. The caller sets the time
-/// limit. Earlier versions answer as to any check.
-pub async fn check_state(port: u16) -> Result<(), String> {
-    match ask(port, "/health?state").await {
-        Ok(_) => Ok(()),
-        Err(Unhealthy::Refused(why)) => Err(why),
-        Err(other) => Err(other.to_string()),
-    }
+/// Asks whether the gateway can use its state, on which it is the first of its version. The caller sets the time limit. Earlier versions
+/// answer as to any check.
+pub async fn check_state(port: u16) -> Result<(), Unhealthy> {
+    ask(port, "/health?state").await.map(|_| ())
 }
 
 async fn ask(port: u16, path: &str) -> Result<Health, Unhealthy> {
@@ -97,7 +105,14 @@ async fn ask(port: u16, path: &str) -> Result<Health, Unhealthy> {
     if status != StatusCode::OK {
         let problem = body.and_then(|body| serde_json::from_slice::<Problem>(&body).ok());
         return Err(match problem {
-            Some(Problem { title, detail }) => Unhealthy::Refused(detail.unwrap_or(title)),
+            Some(Problem { title, reason, detail }) => {
+                let why = detail.unwrap_or(title);
+                if reason.as_deref() == Some(NEWER_STATE) {
+                    Unhealthy::NewerState(why)
+                } else {
+                    Unhealthy::Refused(why)
+                }
+            }
             None => wrong(&format!("with status {}", status.as_u16())),
         });
     }
@@ -155,6 +170,22 @@ mod tests {
         ] {
             let error = answered(wrong).await.unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn p22_state_of_a_newer_version_is_told_from_other_problems() {
+        let problem = |reason: &str| {
+            let body = format!(r#"{{"title":"A title.","reason":"{reason}","detail":"A sentence."}}"#);
+            let length = body.len();
+            format!("HTTP/1.1 503 Service Unavailable\r\nContent-Length: {length}\r\n\r\n{body}")
+        };
+        let sentence = || "A sentence.".to_owned();
+        for (reason, unhealthy) in [
+            (NEWER_STATE, Unhealthy::NewerState(sentence())),
+            ("internal", Unhealthy::Refused(sentence())),
+        ] {
+            assert_eq!(answered(problem(reason).as_bytes()).await, Err(unhealthy));
         }
     }
 

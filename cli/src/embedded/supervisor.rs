@@ -10,6 +10,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 
 use super::backups::Backups;
+use super::cluster::Cluster;
+use super::health::{self, Unhealthy};
 use super::layout::Layout;
 use super::listen::{Listen, Listening};
 use super::lock::Lock;
@@ -25,7 +27,7 @@ use super::unfinished;
 use super::upgrade::OfStart;
 use super::watchdog::Watchdog;
 use super::worker::{SharedLog, Worker};
-use super::{health, record, url};
+use super::{record, url};
 use crate::exit::{Failure, OrFail, Outcome};
 use crate::private_file;
 use crate::units::{self, now_ms};
@@ -43,6 +45,9 @@ pub enum Report {
         /// What to do next. Absent: an older program's report, or the log is all there is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next: Option<String>,
+        /// The contract's reason, which says all: the log has nothing to add.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<String>,
     },
 }
 
@@ -54,6 +59,8 @@ pub enum Mode {
     /// In the foreground of a service manager: log lines only to the log, and the same call.
     Service(Box<dyn FnMut(u32)>),
 }
+
+const NEWER_STATE_NEXT: &str = "Install the newer version of GSV, then run `gsv up`.";
 
 struct Supervisor {
     layout: Layout,
@@ -67,6 +74,7 @@ struct Supervisor {
     watchdog: Watchdog,
     of_start: OfStart,
     backups: Backups,
+    is_cluster: bool,
     /// A start that takes longer has failed.
     ready_within: Duration,
 }
@@ -88,6 +96,8 @@ enum Asked {
 enum End {
     Asked(Asked),
     Died(String),
+    /// A newer version has written the state, in a sentence.
+    NewerState(String),
 }
 
 impl Signals {
@@ -154,6 +164,8 @@ async fn keep_running(layout: Layout, runtime: Runtime, port: u16, mode: Mode, w
     let backups = Backups::start(layout.clone(), log.clone())?;
     let mut supervisor = Supervisor {
         ready_within: Times::of(&layout).start,
+        // The start has read it before; a file that is damaged since says that there is one.
+        is_cluster: !matches!(Cluster::read(&layout), Ok(None)),
         of_start,
         state,
         keys: SealingKeys::read()?,
@@ -186,6 +198,7 @@ impl Supervisor {
                     continue;
                 }
                 End::Died(reason) => reason,
+                End::NewerState(sentence) => return Err(self.newer_state(&sentence)),
             };
             self.say(&format!("workerd {reason}"));
             if !ever_ready {
@@ -226,20 +239,25 @@ impl Supervisor {
         let port = self.state.port;
         let ready_within = self.ready_within;
         let is_upgrade = self.of_start.is_upgrade();
+        // In a cluster, the state may be open on another machine, and the bucket away.
+        let opens_state = !self.is_cluster;
         let answered = async {
-            let health = health::until_ready(port).await;
+            let health = health::until_ready(port, opens_state).await.map_err(End::NewerState)?;
             // Another version may refuse the state, or fail to convert it, while it answers.
             if is_upgrade {
-                health::check_state(port).await?;
+                health::check_state(port).await.map_err(|unhealthy| match unhealthy {
+                    Unhealthy::NewerState(sentence) => End::NewerState(sentence),
+                    other => End::Died(format!("can't use the state: {other}")),
+                })?;
             }
-            Ok::<_, String>(health)
+            Ok::<_, End>(health)
         };
         let health = tokio::select! {
             answered = answered => match answered {
                 Ok(health) => health,
-                Err(problem) => {
+                Err(end) => {
                     worker.stop().await;
-                    return Ok((End::Died(format!("can't use the state: {problem}")), false));
+                    return Ok((end, false));
                 }
             },
             status = worker.wait() => return Ok((End::Died(worker.died(status).await), false)),
@@ -352,6 +370,22 @@ impl Supervisor {
         )
     }
 
+    /// An older version can't read the state either, so there is one way on. What this version may have converted before is undone.
+    fn newer_state(&mut self, sentence: &str) -> Failure {
+        let (mut message, mut next) = (
+            format!("The gateway did not start. {sentence}"),
+            NEWER_STATE_NEXT.to_owned(),
+        );
+        if let Some((happened, first)) = self.of_start.refused(&self.layout) {
+            message = format!("{message} {happened}");
+            next = format!("{first} {next}");
+        }
+        Failure {
+            next,
+            ..Failure::from_reason(health::NEWER_STATE, &message, false)
+        }
+    }
+
     /// The process that reports it names the log.
     fn gave_up(&self, message: String) -> Failure {
         let next = match self.mode {
@@ -379,6 +413,7 @@ impl Supervisor {
             report(&Report::Failed {
                 reason: reason.clone(),
                 next: (!failure.next.is_empty()).then(|| failure.next.clone()),
+                code: failure.reason.clone(),
             });
         }
     }

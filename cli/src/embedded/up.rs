@@ -205,7 +205,7 @@ pub fn start(layout: &Layout, prepared: Prepared) -> Outcome<Started> {
     let (mut started, _command_lock) = prepared.into_started();
     let patience = Times::of(layout).start + REPORT_MARGIN;
     let report = child.stdout.take().and_then(|stdout| first_report(stdout, patience));
-    let (reason, next) = match report {
+    let (reason, next, code) = match report {
         Some(Report::Ready { pid, version }) => {
             started.pid = Some(pid);
             started.version = version.unwrap_or(started.version);
@@ -213,14 +213,20 @@ pub fn start(layout: &Layout, prepared: Prepared) -> Outcome<Started> {
             started.answers();
             return Ok(started);
         }
-        Some(Report::Failed { reason, next }) => (reason, next),
+        Some(Report::Failed { reason, next, code }) => (reason, next, code),
         // It is silent for too long, or ended without a report: it must not stay.
         None => {
             let _ = child.kill();
-            ("The gateway did not start.".to_owned(), None)
+            ("The gateway did not start.".to_owned(), None, None)
         }
     };
     let _ = child.wait();
+    if let Some(code) = code {
+        return Err(Failure {
+            next: next.unwrap_or_default(),
+            ..Failure::from_reason(&code, &reason, false)
+        });
+    }
     let log = format!("The whole log is {}.", layout.log().display());
     let next = next.map_or(log.clone(), |next| format!("{next} {log}"));
     Err(Failure::failed(reason, next).with_lines(log::tail_since(&layout.log(), mark, LOG_LINES)))

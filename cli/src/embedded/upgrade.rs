@@ -183,6 +183,16 @@ impl OfStart {
         }
     }
 
+    /// A newer version has written the state, and the process that refused it has ended. Returns what happened and what to do when what this
+    /// version may have changed before can't be undone.
+    pub fn refused(&mut self, layout: &Layout) -> Option<(String, String)> {
+        let Self::First { copied: Some(copy) } = std::mem::replace(self, Self::Usual) else {
+            return None;
+        };
+        let failure = state_copy::put_back(layout, Why::Failed).err()?;
+        Some((not_put_back(&copy, &failure), failure.next))
+    }
+
     /// The gateway did not become ready, and its process has ended. Returns what happened to the state, and what to do.
     pub fn failed(&mut self, layout: &Layout) -> Option<(String, String)> {
         let Self::First { copied: Some(copy) } = std::mem::replace(self, Self::Usual) else {
@@ -203,15 +213,16 @@ impl OfStart {
                     "Go on with {from}: `gsv update --rollback`, or install it again as you did before; then `gsv up`."
                 ),
             ),
-            Err(failure) => (
-                format!(
-                    "It was the first start of version {}, and the state from before it could not be put back: {}",
-                    copy.to, failure.message
-                ),
-                failure.next,
-            ),
+            Err(failure) => (not_put_back(&copy, &failure), failure.next),
         })
     }
+}
+
+fn not_put_back(copy: &About, failure: &Failure) -> String {
+    format!(
+        "It was the first start of version {}, and the state from before it could not be put back: {}",
+        copy.to, failure.message
+    )
 }
 
 /// For `gsv update --rollback --with-state`: the state from before the last upgrade. Nothing runs. Returns where the other state is; `None`:

@@ -49,7 +49,7 @@ impl Watchdog {
     fn count(&self, failures: u32, answer: &Result<Health, Unhealthy>, took: Duration) -> u32 {
         match answer {
             // Any answer shows that the gateway's code runs.
-            Ok(_) | Err(Unhealthy::Wrong(_) | Unhealthy::Refused(_)) => 0,
+            Ok(_) | Err(Unhealthy::Wrong(_) | Unhealthy::Refused(_) | Unhealthy::NewerState(_)) => 0,
             // This process itself did not run, so the gateway had no time to answer or this process none to listen.
             Err(_) if took >= self.every * 2 => 0,
             Err(Unhealthy::Closed | Unhealthy::Silent) => failures + 1,

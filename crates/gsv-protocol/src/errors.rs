@@ -964,7 +964,7 @@ pub const INVITE_BAD_CODE: ErrorReason = ErrorReason {
     hint: "Copy the whole line that the gateway's machine printed, and run it again.",
 };
 
-/// This invitation has expired: it is valid for 10 minutes.
+/// This invitation has expired, which it does after 10 minutes, or was revoked.
 pub const INVITE_EXPIRED: ErrorReason = ErrorReason {
     reason: "invite.expired",
     code: 525,
@@ -972,7 +972,7 @@ pub const INVITE_EXPIRED: ErrorReason = ErrorReason {
     retryable: false,
     http: 410,
     exit: 1,
-    text: "This invitation has expired: it is valid for 10 minutes.",
+    text: "This invitation has expired, which it does after 10 minutes, or was revoked.",
     hint: "Make a new one on the gateway's machine: `gsv invite node` or `gsv invite client`.",
 };
 
@@ -998,6 +998,18 @@ pub const INVITE_NAME_TAKEN: ErrorReason = ErrorReason {
     exit: 1,
     text: "Another machine has a token with this name.",
     hint: "Join with another name: `gsv join CODE --id NAME`. If it is the same machine, invite it by its name: `gsv invite node --name NAME`.",
+};
+
+/// There is no open invitation with this id.
+pub const INVITE_NOT_FOUND: ErrorReason = ErrorReason {
+    reason: "invite.not_found",
+    code: 529,
+    blame: Blame::Caller,
+    retryable: false,
+    http: 404,
+    exit: 1,
+    text: "There is no open invitation with this id.",
+    hint: "List the open invitations: `gsv invite list`.",
 };
 
 /// This invitation was used already, and it is valid once.
@@ -2597,6 +2609,7 @@ pub const ERRORS: &[ErrorReason] = &[
     INVITE_EXPIRED,
     INVITE_LIMIT,
     INVITE_NAME_TAKEN,
+    INVITE_NOT_FOUND,
     INVITE_USED,
     INVITE_WRONG,
     JOB_NOT_FOUND,

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "f139ffad29d2c9c4";
+pub const PROTOCOL_FINGERPRINT: &str = "248fb1506bbb42ec";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -135,6 +135,10 @@ pub enum Request {
     HookTest(types::HookTestParams),
     #[serde(rename = "invite.create")]
     InviteCreate(types::InviteCreateParams),
+    #[serde(rename = "invite.list")]
+    InviteList(NoParams),
+    #[serde(rename = "invite.revoke")]
+    InviteRevoke(types::InviteRevokeParams),
     #[serde(rename = "job.cancel")]
     JobCancel(types::JobCancelParams),
     #[serde(rename = "job.get")]
@@ -359,6 +363,8 @@ impl Request {
             Self::HookShow(_) => "hook.show",
             Self::HookTest(_) => "hook.test",
             Self::InviteCreate(_) => "invite.create",
+            Self::InviteList(_) => "invite.list",
+            Self::InviteRevoke(_) => "invite.revoke",
             Self::JobCancel(_) => "job.cancel",
             Self::JobGet(_) => "job.get",
             Self::JobList(_) => "job.list",
@@ -1310,6 +1316,36 @@ impl Method for InviteCreate {
 
     fn request(params: Self::Params) -> Request {
         Request::InviteCreate(params)
+    }
+}
+
+/// Lists the invitations that can still be used, without their secrets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InviteList;
+impl Method for InviteList {
+    const NAME: &'static str = "invite.list";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = NoParams;
+    type Result = types::InviteListResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::InviteList(params)
+    }
+}
+
+/// Revokes an invitation, or without inviteId all that can still be used. Tokens that invitations were exchanged for stay valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InviteRevoke;
+impl Method for InviteRevoke {
+    const NAME: &'static str = "invite.revoke";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::InviteRevokeParams;
+    type Result = types::InviteRevokeResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::InviteRevoke(params)
     }
 }
 

@@ -3855,6 +3855,20 @@ impl std::fmt::Debug for InviteCreateResult {
     }
 }
 
+/// An invitation that can still be used, without its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InviteEntry {
+    /// At most 16 characters.
+    pub invite_id: String,
+    pub kind: InviteKind,
+    /// At most 64 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Epoch ms.
+    pub expires_at: u64,
+}
+
 /// What an invitation is for: a machine that the agent uses, or a program of the owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum InviteKind {
@@ -3864,6 +3878,33 @@ pub enum InviteKind {
     Client,
 }
 impl_string_enum!(InviteKind { Node => "node", Client => "client" });
+
+/// Result of `invite.list`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InviteListResult {
+    /// At most 1000 items.
+    pub invites: Vec<InviteEntry>,
+    pub count: u64,
+}
+
+/// Parameters of `invite.revoke`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InviteRevokeParams {
+    /// At most 16 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub invite_id: Option<String>,
+}
+
+/// Result of `invite.revoke`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InviteRevokeResult {
+    pub ok: bool,
+    /// At most 1000 items.
+    pub revoked: Vec<String>,
+}
 
 /// Parameters of `job.cancel`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -195,6 +195,9 @@ export class Gateway
     await this.#kernel.restarted();
   }
 
+  /** Throws what opening this object throws: its tables are migrated before it answers. */
+  async opened(): Promise<void> {}
+
   /** Throws when this version can't use the state. The gateway's own tables were migrated before, or nothing of this object answers. */
   async checkState(): Promise<void> {
     await this.#ports.sessionsRpc.checkState();

@@ -8,6 +8,8 @@ export interface Instance {
   /** It has told the gateway about its restart. */
   hasResumed: boolean;
   readonly admitted: AdmittedCallers;
+  /** The one opening of the gateway's tables and the bucket's. */
+  opened: Promise<readonly PromiseSettledResult<unknown>[]> | undefined;
   /** The one look at the state of this instance. */
   stateChecked: Promise<void> | undefined;
 }
@@ -15,6 +17,7 @@ export const newInstance = (): Instance => ({
   hasToken: false,
   hasResumed: false,
   admitted: new AdmittedCallers(),
+  opened: undefined,
   stateChecked: undefined,
 });
 export const instance = newInstance();

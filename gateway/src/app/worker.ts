@@ -35,6 +35,9 @@ export { Session } from "./session-do.ts";
 /** How the name of the dead-letter queue ends. */
 const DEAD_LETTERS = "-dead-letter";
 const EVENT_RETRY_SECONDS = 30;
+/** Opens the table of the bucket, whether there is such an object or not. */
+const ANY_KEY = "agents";
+const OPENED_MS = 5000;
 const hooks = new HookDoor();
 const webhooks = new Webhooks(() => systemClock.now());
 
@@ -96,6 +99,8 @@ async function respond(request: Request, env: Env, ctx: ExecutionContext, log: L
   if (url.pathname === "/health") {
     if (request.method !== "GET") return route(request, onError);
     if (isEmbedded(env) && url.searchParams.has("state")) return await stateHealth(env, log);
+    const refused = isEmbedded(env) && url.searchParams.has("start") ? await newerState(env, log) : undefined;
+    if (refused !== undefined) return refused;
     resumeOnce(env, ctx, log);
     return healthResponse(versionOf(env));
   }
@@ -233,6 +238,22 @@ async function stateHealth(env: Env, log: Logger): Promise<Response> {
     const { reason, message = databaseFault(error) } = storageFault(error);
     return problemResponse(reason, message);
   }
+}
+
+/**
+ * The refusal when a newer version has written the state, which the supervisor asks for at each start (gateway rule UP2). Each other fault
+ * is one of the requests that meet it, and a slow disk keeps no gateway from its start. Costs work once, because it needs no token.
+ */
+async function newerState(env: Env, log: Logger): Promise<Response | undefined> {
+  instance.opened ??= Promise.allSettled([gatewayStub(env).opened(), env.STORAGE.head(ANY_KEY)]);
+  const outcomes = await Promise.race([instance.opened, scheduler.wait(OPENED_MS)]);
+  for (const outcome of outcomes ?? []) {
+    if (outcome.status === "fulfilled") continue;
+    log.error("state_not_opened", { error: outcome.reason });
+    const { reason, message } = storageFault(outcome.reason);
+    if (reason === "storage.newer_version") return problemResponse(reason, message);
+  }
+  return undefined;
 }
 
 /** On the edge, alarms resume sessions. An embedded runtime does it at its first /health (gateway rule D6). */

@@ -7,6 +7,7 @@ import { asTokenId, type TokenEntry, type TokenKind, type TokensCreateParams } f
 import { randomHex, randomName, sameDigest, sha256Hex } from "../platform/ids.ts";
 import { all, type Database, one, run } from "../platform/sql.ts";
 import { type Result, succeed } from "../ports/result.ts";
+import { caseProblem, isReserved } from "./machine-name.ts";
 import { fail } from "./outcome.ts";
 
 /** What a token's record grants. */
@@ -121,7 +122,7 @@ export class Tokens {
 
   /** Stores a token that was made elsewhere, at once. The caller made its secret at random. */
   add(made: MadeToken, params: TokensCreateParams, now: number): Result<TokenEntry> {
-    const problem = misfit(params);
+    const problem = misfit(params) ?? this.nameProblem(params.nodeId, now);
     if (problem !== undefined) return fail("protocol.invalid_params", problem);
     const { id, token, hash } = made;
     this.#prune(now);
@@ -143,6 +144,21 @@ export class Tokens {
     );
     const entry = this.get(id);
     return entry === undefined ? fail("storage.failed") : succeed(entry);
+  }
+
+  /** Why no machine may get this name, beside those that have a valid token. */
+  nameProblem(nodeId: string | undefined, now: number): string | undefined {
+    if (nodeId === undefined) return undefined;
+    const taken = all<{ node_id: string }>(
+      this.#db.sql,
+      "SELECT node_id FROM tokens WHERE node_id = ? COLLATE NOCASE AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)",
+      nodeId,
+      now,
+    );
+    return caseProblem(
+      nodeId,
+      taken.map((row) => row.node_id),
+    );
   }
 
   get(tokenId: string): TokenEntry | undefined {
@@ -194,7 +210,7 @@ export class Tokens {
 }
 
 function misfit({ kind, nodeId, channel, accountId }: TokensCreateParams): string | undefined {
-  if (kind === "node" && (nodeId === undefined || !NODE_ID.test(nodeId) || nodeId === "gsv"))
+  if (kind === "node" && (nodeId === undefined || !NODE_ID.test(nodeId) || isReserved(nodeId)))
     return "A node token is bound to one node: give nodeId, 1 to 64 letters, digits, `_`, `.` or `-` (not `gsv`).";
   if (kind !== "node" && nodeId !== undefined) return "Only a node token has a nodeId.";
   if (kind === "channel" && (channel === undefined || channel === ""))

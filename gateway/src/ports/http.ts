@@ -63,6 +63,8 @@ export interface HttpPort extends HookPort, TaskPort, JoinPort {
   admitUpload(caller: HttpCaller, asked: UploadAsked): Promise<Admitted<UploadPlace>>;
   /** After a restart of the runtime: channels connect, and interrupted sessions continue (gateway rule D6). */
   restarted(): Promise<void>;
+  /** Throws what opening the gateway throws, such as the refusal of state of a newer version (gateway rule UP2). */
+  opened(): Promise<void>;
   /** Throws when this version can't use the state (gateway rule UP2). */
   checkState(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /** The refusal of state that a newer version of GSV has written. Nothing reads or changes such state. PURE. */
 
-const PREFIX = "A newer version of GSV has written this state: ";
+const SENTENCE = /A newer version of GSV has written this state: [\s\S]*? Nothing was changed\./;
 
 /** Thrown before anything is changed: by migrations, and by readers of versioned rows. */
 export class NewerStateError extends Error {
@@ -8,12 +8,15 @@ export class NewerStateError extends Error {
   /** `what` is a plural, such as "the gateway tables"; `found` and `known` are version numbers. */
   constructor(what: string, found: number, known: number) {
     super(
-      `${PREFIX}${what} have version ${found}, and this program knows up to ${known}. Nothing was changed. Install the newer version of GSV and start it again.`,
+      `A newer version of GSV has written this state: ${what} have version ${found}, and this program knows up to ${known}. Nothing was changed.`,
     );
   }
 }
 
-/** The sentence of a refusal; undefined for every other error. RPC keeps an error's message and drops its class. */
+/**
+ * The sentence of a refusal; undefined for every other error. RPC keeps an error's message and drops its class, and the binding of the
+ * bucket writes words of its own around it.
+ */
 export function newerStateText(error: unknown): string | undefined {
-  return error instanceof Error && error.message.startsWith(PREFIX) ? error.message : undefined;
+  return error instanceof Error ? SENTENCE.exec(error.message)?.[0] : undefined;
 }

@@ -1,16 +1,19 @@
 /**
  * The bucket's interface for the workspace, with its failures as values. Must not know the layout of paths.
  */
+import { newerStateText } from "../ports/newer-state.ts";
 import { failure, type Result } from "../ports/result.ts";
 import { contentTypeOf } from "./keys.ts";
 
 export type Bucket = Pick<R2Bucket, "get" | "put" | "head" | "delete" | "list">;
 
-/** Runs one operation on the bucket. An exception becomes `storage.failed`; its text is not shown to people. */
+/** Runs one operation on the bucket. An exception becomes a failure; its text is not shown to people, unless it is the refusal of newer state. */
 export async function guarded<T>(what: string, work: () => Promise<T>): Promise<Result<T>> {
   try {
     return { ok: true, value: await work() };
-  } catch {
+  } catch (error) {
+    const newer = newerStateText(error);
+    if (newer !== undefined) return failure("storage.newer_version", newer);
     return failure("storage.failed", `The storage could not ${what}. Try again.`);
   }
 }

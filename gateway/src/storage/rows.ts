@@ -53,6 +53,8 @@ export async function guardedRows<T>(
     return await work();
   } catch (error) {
     failed(what, error);
-    return failure("storage.failed", newerStateText(error) ?? `The database could not ${what}. Try again.`);
+    const newer = newerStateText(error);
+    if (newer !== undefined) return failure("storage.newer_version", newer);
+    return failure("storage.failed", `The database could not ${what}. Try again.`);
   }
 }

@@ -274,6 +274,7 @@ test("tokens are bound to what their kind needs", async () => {
   for (const bad of [
     { kind: "node" },
     { kind: "node", nodeId: "gsv" },
+    { kind: "node", nodeId: "Gsv" },
     { kind: "node", nodeId: "a b" },
     { kind: "channel" },
     { kind: "client", nodeId: "x" },

@@ -393,6 +393,20 @@ describe("[H4] the same id again", () => {
 
 describe("connecting nodes", () => {
   const asNode = (id: string, more: Record<string, unknown> = {}) => refusedConnect(connectParams("node", id, ADMIN, more));
+  test("names differ in more than case, except those of an earlier version", async () => {
+    await node("lap");
+    expect(await asNode("Lap")).toMatchObject({ reason: "protocol.bad_connect", closed: 4000 });
+    expect(await asNode("GSV")).toMatchObject({ reason: "protocol.bad_connect" });
+    await runInDurableObject(gateway(), (_gateway, state) => {
+      for (const id of ["Lap", "GSV"])
+        state.storage.sql.exec(
+          `INSERT INTO nodes(id, first_seen_at, last_seen_at, ledger, tools, host_capabilities, tool_capabilities, waiting) VALUES(?, 1, 1, 0, '[]', '[]', '{}', '[]')`,
+          id,
+        );
+    });
+    for (const id of ["lap", "Lap", "GSV"]) await node(id);
+    expect(await asNode("LAP")).toMatchObject({ reason: "protocol.bad_connect" });
+  });
   test("ids, tools and capabilities must fit together", async () => {
     expect(await asNode("gsv")).toMatchObject({ reason: "protocol.bad_connect", closed: 4000 });
     expect(await asNode("a b")).toMatchObject({ reason: "protocol.bad_connect" });

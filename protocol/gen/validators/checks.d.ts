@@ -239,7 +239,11 @@ import type {
   InboundOutcome,
   InviteCreateParams,
   InviteCreateResult,
+  InviteEntry,
   InviteKind,
+  InviteListResult,
+  InviteRevokeParams,
+  InviteRevokeResult,
   JobCancelParams,
   JobGetParams,
   JobListParams,
@@ -784,7 +788,11 @@ export function checkInboundMessage(value: unknown): value is InboundMessage;
 export function checkInboundOutcome(value: unknown): value is InboundOutcome;
 export function checkInviteCreateParams(value: unknown): value is InviteCreateParams;
 export function checkInviteCreateResult(value: unknown): value is InviteCreateResult;
+export function checkInviteEntry(value: unknown): value is InviteEntry;
 export function checkInviteKind(value: unknown): value is InviteKind;
+export function checkInviteListResult(value: unknown): value is InviteListResult;
+export function checkInviteRevokeParams(value: unknown): value is InviteRevokeParams;
+export function checkInviteRevokeResult(value: unknown): value is InviteRevokeResult;
 export function checkJobCancelParams(value: unknown): value is JobCancelParams;
 export function checkJobGetParams(value: unknown): value is JobGetParams;
 export function checkJobListParams(value: unknown): value is JobListParams;

@@ -90,6 +90,7 @@ export type ErrorReason =
   | "invite.expired"
   | "invite.limit"
   | "invite.name_taken"
+  | "invite.not_found"
   | "invite.used"
   | "invite.wrong"
   | "job.not_found"

@@ -15,7 +15,11 @@ export const invitesFeature: FeatureDefinition<InvitePorts, { readonly joinRpc: 
     const load = once(() => import("./invites.lazy.ts").then(({ Invites }) => new Invites({ ...ports, failures })));
     return {
       offers: { joinRpc: { join: async (request, address) => (await load()).join(request, address) } },
-      methods: { "invite.create": async ({ now }, params) => (await load()).create(now, params) },
+      methods: {
+        "invite.create": async ({ now }, params) => (await load()).create(now, params),
+        "invite.list": async ({ now }) => (await load()).list(now),
+        "invite.revoke": async ({ now }, params) => (await load()).revoke(now, params),
+      },
     };
   },
 };

@@ -1,8 +1,17 @@
 /** Makes invitations and exchanges them (RM7 to RM9). A part of its own, which is loaded with the first one. */
 import { toHex } from "../../../../protocol/runtime/hex.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import type { InviteCreateParams, InviteCreateResult, JoinRequest, JoinResult } from "../../../../protocol/gen/types.ts";
+import type {
+  InviteCreateParams,
+  InviteCreateResult,
+  InviteListResult,
+  InviteRevokeParams,
+  InviteRevokeResult,
+  JoinRequest,
+  JoinResult,
+} from "../../../../protocol/gen/types.ts";
 import type { FailureWindow } from "../../kernel/limits.ts";
+import { isReserved, isSameMachine } from "../../kernel/machine-name.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { MadeToken } from "../../kernel/token-store.ts";
@@ -27,9 +36,11 @@ export class Invites {
   }
 
   async create(now: number, { kind, name }: InviteCreateParams): Promise<Result<InviteCreateResult>> {
-    if (name !== undefined && (!NAME.test(name) || name === "gsv"))
+    if (name !== undefined && (!NAME.test(name) || isReserved(name)))
       return fail("protocol.invalid_params", "A name has 1 to 64 letters, digits, `_`, `.` or `-`, and is not `gsv`.");
-    const { ids } = this.#ports;
+    const { ids, tokens } = this.#ports;
+    const problem = kind === "node" ? tokens.nameProblem(name, now) : undefined;
+    if (problem !== undefined) return fail("protocol.invalid_params", problem);
     const secret = ids.name(SECRET_CHARS);
     const hash = await ids.sha256(secret);
     if (this.#store.open(now) >= LIMITS.invites) return fail("invite.limit");
@@ -37,6 +48,26 @@ export class Invites {
     const expiresAt = now + LIMITS.inviteMs;
     this.#store.add({ id: inviteId, kind, ...(name === undefined ? {} : { name }), expiresAt }, hash, now);
     return succeed({ inviteId, secret, expiresAt });
+  }
+  list(now: number): Result<InviteListResult> {
+    const invites = this.#store.list(now).map(({ id, kind, name, expiresAt }) => ({
+      inviteId: id,
+      kind,
+      ...(name === undefined ? {} : { name }),
+      expiresAt,
+    }));
+    return succeed({ invites, count: invites.length });
+  }
+  revoke(now: number, { inviteId }: InviteRevokeParams): Result<InviteRevokeResult> {
+    const revoked = [...this.#store.revoke(inviteId, now)];
+    if (inviteId === undefined || revoked.length > 0) return succeed({ ok: true, revoked });
+    const tokenId = this.#store.tokenOf(inviteId);
+    if (tokenId === undefined) return fail("invite.not_found");
+    return fail(
+      "invite.used",
+      `This invitation was used already, for the token ${tokenId}.`,
+      `Revoke the token: \`gsv token revoke ${tokenId}\`.`,
+    );
   }
   join(request: JoinRequest, address: string): Promise<Result<JoinResult>> {
     return join(this.#ports, this.#store, this.#ports.failures, request, address);
@@ -102,8 +133,9 @@ function exchange(
   const isValid = ({ revokedAt, expiresAt }: { revokedAt?: number; expiresAt?: number }): boolean =>
     revokedAt === undefined && (expiresAt === undefined || expiresAt > now);
   // An invitation by name is for this machine, also when it joins again.
-  if (nodeId !== undefined && invite.name === undefined && tokens.list().some((token) => token.nodeId === nodeId && isValid(token)))
-    return fail("invite.name_taken");
+  const isTaken = (name: string): boolean =>
+    tokens.list().some((token) => token.nodeId !== undefined && isSameMachine(token.nodeId, name) && isValid(token));
+  if (nodeId !== undefined && invite.name === undefined && isTaken(nodeId)) return fail("invite.name_taken");
   const note = kind === "client" ? (invite.name ?? label) : label;
   const params = { kind, ...(nodeId === undefined ? {} : { nodeId }), ...(note === undefined ? {} : { label: note }) };
   const added = tokens.add(made, params, now);

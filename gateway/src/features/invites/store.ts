@@ -38,6 +38,26 @@ export class InviteStore {
     return one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM invites WHERE token_id IS NULL AND expires_at > ?", now)?.n ?? 0;
   }
 
+  /** Those that can still be used, the one that expires first at the start. */
+  list(now: number): readonly Invite[] {
+    return all<Row>(this.#db.sql, "SELECT * FROM invites WHERE token_id IS NULL AND expires_at > ? ORDER BY expires_at, id", now).map(
+      inviteOf,
+    );
+  }
+  /** The ids of the invitations that could be used until now. `id`: only this one. */
+  revoke(id: string | undefined, now: number): readonly string[] {
+    return all<{ id: string }>(
+      this.#db.sql,
+      "UPDATE invites SET expires_at = ?1 WHERE token_id IS NULL AND expires_at > ?1 AND (?2 IS NULL OR id = ?2) RETURNING id",
+      now,
+      id ?? null,
+    ).map((row) => row.id);
+  }
+  /** The token that an invitation was exchanged for. */
+  tokenOf(id: string): string | undefined {
+    return one<{ token_id: string | null }>(this.#db.sql, "SELECT token_id FROM invites WHERE id = ?", id)?.token_id ?? undefined;
+  }
+
   add(invite: Invite, hash: string, now: number): void {
     run(this.#db.sql, "DELETE FROM invites WHERE expires_at < ?", now - KEEP_ENDED_MS);
     const { id, kind, name, expiresAt } = invite;
@@ -56,18 +76,20 @@ export class InviteStore {
   find(hash: string): Invite | undefined {
     let found: Row | undefined;
     for (const row of all<Row>(this.#db.sql, "SELECT * FROM invites")) if (sameDigest(row.hash, hash)) found = row;
-    if (found === undefined) return undefined;
-    const { id, kind, name, expires_at: expiresAt, nonce_hash: nonceHash, token_id: tokenId } = found;
-    return {
-      id,
-      kind: kind === "node" ? "node" : "client",
-      ...(name === null ? {} : { name }),
-      expiresAt,
-      ...(nonceHash === null || tokenId === null ? {} : { used: { nonceHash, tokenId } }),
-    };
+    return found === undefined ? undefined : inviteOf(found);
   }
 
   use(id: string, nonceHash: string, tokenId: string): void {
     run(this.#db.sql, "UPDATE invites SET nonce_hash = ?, token_id = ? WHERE id = ?", nonceHash, tokenId, id);
   }
+}
+
+function inviteOf({ id, kind, name, expires_at: expiresAt, nonce_hash: nonceHash, token_id: tokenId }: Row): Invite {
+  return {
+    id,
+    kind: kind === "node" ? "node" : "client",
+    ...(name === null ? {} : { name }),
+    expiresAt,
+    ...(nonceHash === null || tokenId === null ? {} : { used: { nonceHash, tokenId } }),
+  };
 }

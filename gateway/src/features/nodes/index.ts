@@ -181,7 +181,8 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort
       sessionGone({ key }) {
         waitStore.forget(key);
       },
-      connectProblem: ({ mode, id }, { tools, nodeRuntime }) => (mode === "node" ? nodeProblem(id, tools ?? [], nodeRuntime) : undefined),
+      connectProblem: ({ mode, id }, { tools, nodeRuntime }) =>
+        mode === "node" ? (nodeProblem(id, tools ?? [], nodeRuntime) ?? nodes.nameProblem(id)) : undefined,
       connected(connection, { client, tools, nodeRuntime, ledger }, replaced) {
         const { mode, id } = connection.principal;
         if (mode !== "node") return;

@@ -2,6 +2,7 @@
  * Known machines: which tools they offer, when they were seen, and which sessions wait for one that disconnected. Does not store
  * whether a machine is connected now: the sockets show that.
  */
+import { caseProblem, isReserved } from "../../kernel/machine-name.ts";
 import { SEPARATOR } from "../../tools/registry.ts";
 import {
   asCapability,
@@ -50,10 +51,12 @@ const MAX_NODES = 1000;
 const FORGOTTEN = "nodes-forgotten";
 const NODE_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
+const RESERVED_NAME = "A node can't be called gsv, in any case of its letters: that name belongs to the gateway's own tools.";
+
 /** The problem of a node's report about itself; undefined when there is none. Pure. */
 export function nodeProblem(id: string, tools: readonly ToolDefinition[], runtime: NodeRuntime | undefined): string | undefined {
   if (!NODE_ID.test(id)) return "A node's id has 1 to 64 letters, digits, `_`, `.` or `-`, and begins with a letter or digit.";
-  if (id === "gsv") return "A node can't be called gsv: that name belongs to the gateway's own tools.";
+  if (id === "gsv") return RESERVED_NAME;
   // `a__b__Bash` must be a tool of one machine only.
   if (id.includes(SEPARATOR)) return "A node's id can't contain `__`, which separates a machine from its tools.";
   const names = tools.map((tool) => tool.name);
@@ -164,6 +167,12 @@ export class Nodes {
   seenSince(since: number): readonly string[] {
     this.#seen ??= all<{ id: string; at: number }>(this.#db.sql, "SELECT id, last_seen_at AS at FROM nodes ORDER BY last_seen_at DESC, id");
     return this.#seen.filter(({ at }) => at >= since).map(({ id }) => id);
+  }
+  /** Why no machine may connect by this name for the first time. */
+  nameProblem(nodeId: string): string | undefined {
+    const known = all<{ id: string }>(this.#db.sql, "SELECT id FROM nodes WHERE id = ? COLLATE NOCASE", nodeId).map(({ id }) => id);
+    if (isReserved(nodeId) && !known.includes(nodeId)) return RESERVED_NAME;
+    return caseProblem(nodeId, known);
   }
   exists(nodeId: string): boolean {
     return one(this.#db.sql, "SELECT 1 AS there FROM nodes WHERE id = ?", nodeId) !== undefined;

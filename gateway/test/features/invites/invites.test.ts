@@ -66,7 +66,7 @@ describe("[RM7] an invitation", () => {
   test("is made with an admin token only, and a name is checked", async () => {
     const { token: plain } = await token("client");
     expect((await (await client(plain)).refused("invite.create", { kind: "node" })).reason).toBe("auth.forbidden");
-    for (const name of ["gsv", "-x", "a b"])
+    for (const name of ["gsv", "GSV", "-x", "a b"])
       expect((await peer.refused("invite.create", { kind: "node", name })).reason).toBe("protocol.invalid_params");
   });
 
@@ -81,6 +81,25 @@ describe("[RM7] an invitation", () => {
     expect(await join(secret)).toMatchObject({ status: 409, reason: "invite.name_taken" });
     expect(await join(secret, { nodeId: "laptop-2" })).toMatchObject({ status: 200, nodeId: "laptop-2" });
     expect(await join((await invite("node", "laptop")).secret)).toMatchObject({ status: 200, nodeId: "laptop" });
+  });
+
+  test("takes no name that differs from another machine's only in case", async () => {
+    await token("node", { nodeId: "laptop" });
+    const { secret } = await invite("node");
+    expect(await join(secret, { nodeId: "Laptop" })).toMatchObject({ status: 409, reason: "invite.name_taken" });
+    expect(await join(secret, { nodeId: "GSV" })).toMatchObject({ status: 400, reason: "protocol.invalid_params" });
+    const early = await invite("node", "Desk");
+    for (const [method, params] of [
+      ["invite.create", { kind: "node", name: "LAPTOP" }],
+      ["tokens.create", { kind: "node", nodeId: "Laptop" }],
+    ] as const)
+      expect(await peer.refused(method, params)).toMatchObject({
+        reason: "protocol.invalid_params",
+        message: expect.stringContaining("machine `laptop` already"),
+      });
+    await token("node", { nodeId: "desk" });
+    expect(await join(early.secret)).toMatchObject({ status: 400, reason: "protocol.invalid_params" });
+    expect(await join((await invite("client", "Laptop")).secret, { kind: "client" })).toMatchObject({ status: 200 });
   });
 
   test("without any name is refused and can still be used", async () => {
@@ -138,6 +157,34 @@ describe("[RM8] an invitation is valid once, for 10 minutes and for its kind", (
     for (const bad of [{}, [], { secret }, asked(secret, { nonce: "short" }), asked(secret, { kind: "admin" })])
       expect((await post(bad)).status).toBe(400);
     expect(await join(secret)).toMatchObject({ status: 200 });
+  });
+});
+
+describe("[RM12] an invitation can be taken back", () => {
+  test("one or all, with an admin token; what is revoked makes no token", async () => {
+    const [one, named, used] = [await invite("node"), await invite("client", "desk"), await invite("node")];
+    expect(await join(used.secret)).toMatchObject({ status: 200 });
+    const { token: plain } = await token("client");
+    for (const method of ["invite.list", "invite.revoke"] as const)
+      expect((await (await client(plain)).refused(method, {})).reason).toBe("auth.forbidden");
+    const listed = await peer.ok<ResultOf<"invite.list">>("invite.list", {});
+    expect(listed.count).toBe(2);
+    expect(listed.invites).toContainEqual({ inviteId: named.inviteId, kind: "client", name: "desk", expiresAt: named.expiresAt });
+    for (const secret of [one.secret, named.secret]) expect(JSON.stringify(listed)).not.toContain(secret);
+
+    expect(await peer.ok("invite.revoke", { inviteId: one.inviteId })).toEqual({ ok: true, revoked: [one.inviteId] });
+    expect(await join(one.secret, { nodeId: "other" })).toMatchObject({ status: 410, reason: "invite.expired" });
+    expect((await peer.refused("invite.revoke", { inviteId: one.inviteId })).reason).toBe("invite.not_found");
+    expect(await peer.refused("invite.revoke", { inviteId: used.inviteId })).toMatchObject({
+      reason: "invite.used",
+      hint: expect.stringMatching(/gsv token revoke \w+/),
+    });
+    expect(await peer.ok("invite.revoke", {})).toEqual({ ok: true, revoked: [named.inviteId] });
+    expect(await peer.ok("invite.revoke", {})).toEqual({ ok: true, revoked: [] });
+    expect(await join(named.secret, { kind: "client" })).toMatchObject({ status: 410 });
+    expect(await peer.ok<ResultOf<"invite.list">>("invite.list", {})).toEqual({ invites: [], count: 0 });
+    const { entries } = await peer.ok<ResultOf<"audit.list">>("audit.list", { action: "invite.revoke" });
+    expect(entries.map(({ target }) => target)).toContain(one.inviteId);
   });
 });
 
