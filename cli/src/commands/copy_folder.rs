@@ -57,7 +57,7 @@ struct Report {
     before: usize,
     bytes: u64,
     left: Vec<Left>,
-    /// Links and what is no plain file.
+    /// Links and things that are not plain files.
     skipped: Vec<String>,
 }
 #[derive(Serialize)]

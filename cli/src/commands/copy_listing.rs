@@ -27,7 +27,7 @@ pub struct Listing {
     pub folders: Vec<String>,
     /// Why each of these is not copied.
     pub left: BTreeMap<String, String>,
-    /// Links and what is no plain file: never copied, and no failure.
+    /// Links and other things that are not plain files: never copied, and no failure.
     pub skipped: Vec<String>,
 }
 
