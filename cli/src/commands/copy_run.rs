@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use data_encoding::HEXLOWER;
 use gsv_link::{Events, Link, LinkEvent};
 use gsv_node::{Ends, Part};
+use gsv_protocol::errors;
 use gsv_protocol::methods::{TransferCancel, TransferCreate, TransferGet, WorkspaceList};
 use gsv_protocol::types::{
     AgentId, Transfer, TransferCancelParams, TransferCreateParams, TransferGetParams, TransferKey, WorkspaceListParams,
@@ -147,7 +148,7 @@ impl Session {
     pub async fn copy(&self, wanted: &Wanted, skips: bool, moved: impl Fn(&Transfer)) -> Outcome<Copied> {
         let (mut connects, mut broken) = (self.connects.clone(), self.broken.clone());
         connects.mark_unchanged();
-        let (id, begun, before) = self.begin(wanted).await;
+        let (id, begun, before) = self.begin(wanted).await?;
         let is_there = |reason: Option<&str>| skips && before && reason == Some("file.exists");
         let mut seen = match begun {
             Err(failure) if is_there(failure.reason.as_deref()) => return Ok(Copied::Before),
@@ -206,7 +207,9 @@ impl Session {
 
     /// The person does not want it any more. Without an answer it ends by itself, after five minutes without progress.
     pub async fn cancel(&self, wanted: &Wanted) {
-        let (id, _) = self.current(wanted).await;
+        let Ok((id, _)) = self.current(wanted).await else {
+            return;
+        };
         let params = TransferCancelParams { id: id.clone() };
         if self.link.call::<TransferCancel>(params).await.is_ok() {
             self.clear(wanted, &id).await;
@@ -214,18 +217,19 @@ impl Session {
     }
 
     /// Begins the transfer, or goes on with the one that an earlier run of this command has begun. True: an earlier run was successful.
-    async fn begin(&self, wanted: &Wanted) -> (TransferKey, Outcome<Transfer>, bool) {
-        let (id, before) = self.current(wanted).await;
+    async fn begin(&self, wanted: &Wanted) -> Outcome<(TransferKey, Outcome<Transfer>, bool)> {
+        let (id, before) = self.current(wanted).await?;
         if let Some(part) = wanted.part() {
             self.ends.take_part(id.as_str(), part);
         }
         let begun = self.create(wanted, &id).await;
-        (id, begun, before)
+        Ok((id, begun, before))
     }
 
     /// The first transfer of this command that has not ended, and whether an earlier one was successful. Ended ones are listed for a day, so
-    /// they are those before it: they are found with few questions.
-    async fn current(&self, wanted: &Wanted) -> (TransferKey, bool) {
+    /// they are those before it: they are found with few questions. A question without an answer tells nothing: an ended transfer that is
+    /// taken for a new one would count as copied.
+    async fn current(&self, wanted: &Wanted) -> Outcome<(TransferKey, bool)> {
         let mut before = false;
         let mut search = Search::default();
         while let Some(nth) = search.next() {
@@ -236,11 +240,13 @@ impl Session {
                     self.clear(wanted, &id).await;
                     true
                 }
-                _ => false,
+                Ok(_) => false,
+                Err(failure) if failure.is(&errors::TRANSFER_UNKNOWN) => false,
+                Err(failure) => return Err(failure),
             };
             search.seen(nth, ended);
         }
-        (wanted.id(search.found()), before)
+        Ok((wanted.id(search.found()), before))
     }
 
     async fn create(&self, wanted: &Wanted, id: &TransferKey) -> Outcome<Transfer> {

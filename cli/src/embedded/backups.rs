@@ -32,6 +32,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(600);
 const LEAST_PAUSE: Duration = Duration::from_secs(600);
 /// How long the supervisor waits for a stopped backup. It ends by itself later, too.
 const STOP_GRACE: Duration = Duration::from_secs(1);
+/// For the end of a backup whose schedule was changed.
+const CHANGE_GRACE: Duration = Duration::from_secs(60);
 
 pub struct Backups {
     ready: Arc<Notify>,
@@ -182,9 +184,14 @@ impl Keeper {
             () = self.stop.notified() => Ended::Stopped,
         };
         match ended {
-            Ended::Changed | Ended::Stopped => {
+            Ended::Stopped => {
                 process.terminate();
                 let _ = timeout(STOP_GRACE, child.wait()).await;
+            }
+            Ended::Changed => {
+                process.terminate();
+                // While it ends, another one would find it under way, and make nothing.
+                let _ = timeout(CHANGE_GRACE, child.wait()).await;
             }
             Ended::Made | Ended::Failed => {
                 let _ = timeout(STOP_GRACE, async { (lines.await, errors.await) }).await;
