@@ -202,7 +202,7 @@ async fn copy_all(
             let told_busy = Arc::clone(&told_busy);
             let waits = move || {
                 told_busy.call_once(|| {
-                    out.aside("The gateway runs as many copies as it may, so this one waits for others to end.")
+                    out.aside("The gateway runs as many copies as it may, so this one waits for others to end.");
                 });
             };
             tasks.spawn(async move {
