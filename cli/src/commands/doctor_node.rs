@@ -52,7 +52,7 @@ pub fn check_only_node(report: &mut Report, config: &Config, url: &str) {
     }
 }
 
-/// The newest line about the connection decides, if it is of the present start.
+/// The newest line about the connection decides, if it is of the current start.
 fn last_said(lines: &[String]) -> Said {
     for line in lines.iter().rev() {
         let Ok(Value::Object(fields)) = serde_json::from_str(line) else {
