@@ -12,7 +12,7 @@ pub enum InviteCommand {
     Client(Invite),
     /// List the invitations that can still be used
     List,
-    /// Take an invitation back, so that its line no longer works
+    /// Revoke an invitation, so that its line no longer works
     Revoke {
         /// Id of the invitation, from `gsv invite list`, or `all`
         #[arg(value_name = "ID|all")]
