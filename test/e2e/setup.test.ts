@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, it } from "node:test";
 import { type FakeModel, startFakeModel } from "../fakes/fake-model.ts";
 import { startUnit, withServices } from "./services.ts";
-import { BIN, Machine } from "./support.ts";
+import { BIN, freePort, Machine } from "./support.ts";
 import { until } from "./waiting.ts";
 
 const KEY = "sk-lab-0123456789abcdef";
@@ -83,4 +83,17 @@ it("[SU1] run again, it asks for no key and keeps what no option says", async ()
   assert.equal(code, 0, stderr);
   assert.deepEqual([await settings("model"), await settings("userTimezone")], [before, "Europe/Berlin"]);
   assert.match(await ok("workspace", "cat", "USER.md"), /^- Name: Sam$/m);
+});
+
+it("[SU1] the gateway that it starts has the port that was asked for", async () => {
+  const other = new Machine();
+  try {
+    const port = await freePort();
+    const args = ["setup", "--port", String(port), "--yes", "--no-services", "--no-path", "--no-message"];
+    const { code, stdout, stderr } = await other.gsv(args, { env: withServices(other) });
+    assert.equal(code, 0, `${stdout}\n${stderr}`);
+    assert.equal((await fetch(`http://127.0.0.1:${port}/health`)).status, 200);
+  } finally {
+    await other.end();
+  }
 });
