@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use super::{Home, Run};
 
@@ -131,12 +133,26 @@ impl Drop for Embedded {
     }
 }
 
+const FIRST_PORT: u16 = 10_240;
+const PORTS: u16 = 20_000;
+
+/// A port that has no listener and that no other test of this process gets. It is below the ports that systems give to outgoing
+/// connections: a connection could take such a port while its gateway is stopped, and one to a gateway that does not listen yet could
+/// connect to itself. It is tried by a connection, because a child that another test starts at this moment would keep a listener.
 pub fn free_port() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0))
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    static FIRST: LazyLock<u16> = LazyLock::new(|| {
+        let mut random = [0; 2];
+        ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut random).unwrap();
+        u16::from_ne_bytes(random) % PORTS
+    });
+    loop {
+        let offset = FIRST.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % PORTS;
+        let port = FIRST_PORT + offset;
+        if TcpStream::connect(("127.0.0.1", port)).is_err() {
+            return port;
+        }
+    }
 }
 
 pub fn kill(pid: u64) {
