@@ -88,7 +88,7 @@ pub fn find_url(global: &Global, config: &Config) -> Outcome<String> {
 }
 
 /// An address without what may be secret in it: name and password, query and fragment.
-fn without_login(url: &str) -> String {
+pub fn without_login(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     match rest.rsplit_once('@') {
@@ -132,8 +132,7 @@ fn no_token(url: &str, config: &Config) -> Failure {
 
 /// Whether the local config makes this machine a node of another one's gateway, and nothing else.
 pub fn is_only_node(url: &str, config: &Config) -> bool {
-    config.get(Key::NodeToken).is_some()
-        && config.get(Key::Token).is_none()
+    login::has_only_node_token(config)
         && Layout::find().is_ok_and(|layout| login::elsewhere(&layout, config) == Some(url))
 }
 

@@ -92,8 +92,7 @@ fn ad1_every_problem_is_a_line_with_its_place() {
             format!("{path}:2: tool: There is no such key.\n{path}: It is odd.\n")
         );
         assert!(
-            run.stderr
-                .contains("agent.yaml has 2 mistakes, so nothing was put in force."),
+            run.stderr.contains("agent.yaml has 2 mistakes, so it was not applied."),
             "{run:?}"
         );
         let run = asked(
@@ -137,7 +136,7 @@ fn ad4_a_definition_is_put_in_force_and_the_words_say_what_became_of_it() {
             true,
             "The agent triage was created. Talk to it: `gsv chat --agent triage`.",
         ),
-        (false, "The definition of triage is in force from its next run on."),
+        (false, "The definition of triage applies from its next run on."),
     ] {
         let run = played(&["agent", "define", dir.path().to_str().unwrap()], |connection| {
             let alone = json!({"problems": [], "files": ["triage.prompt.md"]});
@@ -191,7 +190,7 @@ fn ad4_show_has_the_definition_its_changed_files_and_its_text() {
     laid["notInForce"] = json!({"path": "agent.yaml", "sizeBytes": 40, "updatedAt": 1_000});
     let run = asked(&["agent", "show", "triage"], "agents.get", &get, &laid).ok();
     for part in [
-        "No definition is in force",
+        "There is no current definition",
         "agent.yaml is in the agent's folder",
         "`gsv workspace cat agent.yaml --agent triage | gsv agent edit triage`",
     ] {
@@ -213,7 +212,7 @@ fn ad4_show_has_the_definition_its_changed_files_and_its_text() {
 fn ad11_a_definition_is_taken_out_of_force_only_after_a_yes() {
     let refused = FakeGateway::new().home().gsv(["agent", "undefine", "triage"]).failed(2);
     assert!(refused.stderr.contains("re-run with --yes"), "{refused:?}");
-    for (removed, words) in [(true, "is out of force"), (false, "had no definition in force")] {
+    for (removed, words) in [(true, "is removed"), (false, "had no definition")] {
         let answer = json!({"ok": true, "removed": removed});
         let args = ["agent", "undefine", "triage", "--yes"];
         let run = asked(&args, "agents.undefine", &json!({"agentId": "triage"}), &answer).ok();
@@ -223,7 +222,7 @@ fn ad11_a_definition_is_taken_out_of_force_only_after_a_yes() {
     let gateway = FakeGateway::new();
     let home = gateway.home();
     let mut terminal = Terminal::gsv(&home, &["agent", "undefine", "triage"]);
-    terminal.shows("Take the definition of triage out of force?");
+    terminal.shows("Remove the definition of triage?");
     terminal.types("n\r");
     terminal.shows("Nothing was changed.");
     terminal.ends_with(1);
@@ -359,7 +358,7 @@ fn ad12_the_editor_shows_what_is_in_force_and_an_unchanged_text_does_nothing() {
     assert!(run.ok().stderr.contains("Nothing was changed."));
     let opened = seen(&home, 1);
     assert!(
-        opened.starts_with("# gsv: The definition of triage that is in force.\n"),
+        opened.starts_with("# gsv: The current definition of triage.\n"),
         "{opened}"
     );
     assert!(opened.ends_with(TEXT), "{opened}");
@@ -406,7 +405,7 @@ fn ad12_what_was_repaired_is_put_in_force_without_the_lines_of_gsv() {
     assert!(
         run.ok()
             .stderr
-            .contains("The definition of triage is in force from its next run on.")
+            .contains("The definition of triage applies from its next run on.")
     );
     assert_eq!(drafts(&home), Vec::<PathBuf>::new());
 }

@@ -355,7 +355,8 @@ fn a_forgotten_machine_is_removed_and_its_token_is_named() {
     connection.answer(&request, &json!({"tokens": tokens, "count": 4}));
     let run = finish(child).ok();
     assert!(
-        run.stderr.contains("lap is removed until its node connects again"),
+        run.stderr
+            .contains("`lap` is removed. Its node can connect again, because"),
         "{}",
         run.stderr
     );

@@ -365,7 +365,7 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Takes an agent's definition out of force and deletes its agent.yaml: from its next run on the agent has the defaults. Its files and conversations stay. */
+  /** Removes an agent's definition with its agent.yaml: from its next run on the agent has the defaults. Its files and conversations stay. */
   "agents.undefine": {
     params: "AgentsUndefineParams",
     result: "AgentsUndefineResult",

@@ -215,7 +215,7 @@ method("agents.define", {
   idempotent: true,
 });
 method("agents.undefine", {
-  doc: "Takes an agent's definition out of force and deletes its agent.yaml: from its next run on the agent has the defaults. Its files and conversations stay.",
+  doc: "Removes an agent's definition with its agent.yaml: from its next run on the agent has the defaults. Its files and conversations stay.",
   params: { agentId: AgentId },
   result: { ok: t.literal(true), removed: t.bool(), stillNamedBy },
   callers: ["client"],

@@ -66,7 +66,7 @@ describe("[AD1] to [AD11] agent.yaml", () => {
       wrong.stdout.split("\n").map((line) => line.replace(file, "agent.yaml").split(": ").slice(0, 2).join(": ")),
       ["agent.yaml:5: tool", "agent.yaml:4: characteristics.tone", ""],
     );
-    assert.match(wrong.stderr, /has 2 mistakes, so nothing was put in force/);
+    assert.match(wrong.stderr, /has 2 mistakes, so it was not applied/);
     assert.equal((await machine.gsv(["agent", "define", folder])).code, 1);
     assert.equal((await machine.gsv(["agent", "show", "sorter"])).code, 1, "no agent was created");
     write(yaml());
@@ -82,7 +82,7 @@ describe("[AD1] to [AD11] agent.yaml", () => {
 
   it("[AD4] [AD6] [AD10] define creates the agent; the model gets its role and rules, and its tools alone", async () => {
     assert.match(await define(yaml()), /The agent sorter was created\. Talk to it: `gsv chat --agent sorter`/);
-    assert.match(await define(yaml("{ max_iterations: 9 }")), /The definition of sorter is in force from its next run on\./);
+    assert.match(await define(yaml("{ max_iterations: 9 }")), /The definition of sorter applies from its next run on\./);
     assert.equal((await chat("say hello")).stdout.trim(), "hello");
     const asked = lastAsked();
     for (const part of [ROLE, RULE, "tone: warm"]) assert.ok(systemOf(asked).includes(part), part);
@@ -90,7 +90,7 @@ describe("[AD1] to [AD11] agent.yaml", () => {
     assert.deepEqual(namesOf(asked), ["gsv__ReadFile", "laptop__Read"]);
     assert.match((await chat('call laptop__Read {"path":"order.txt"}')).stdout, /order 1042/);
     const shown = await machine.ok("agent", "show", "sorter");
-    assert.match(shown, /Definition in force\n[\s\S]*tools +gsv__ReadFile, laptop__Read\nlimits +9 model calls a run/);
+    assert.match(shown, /Current definition\n[\s\S]*tools +gsv__ReadFile, laptop__Read\nlimits +9 model calls a run/);
     const layers = await machine.ok("prompt", "show", "--layers", "-s", "agent:sorter:cli:dm:main");
     assert.match(layers, /^1 core +[1-9][\s\S]*^2 characteristics +[1-9][\s\S]*^3 shared[\s\S]*2 tools[\s\S]*^6 memory/m);
   });

@@ -18,7 +18,7 @@ pub enum AgentCommand {
         /// Agent, such as main
         #[arg(value_parser = agent_id)]
         id: AgentId,
-        /// Print the text of the definition that is in force
+        /// Print the text of the current definition
         #[arg(long, conflicts_with = "json")]
         yaml: bool,
     },
@@ -27,12 +27,12 @@ pub enum AgentCommand {
         /// File agent.yaml, or the folder that has it
         path: PathBuf,
     },
-    /// Check a definition and put it in force; create the agent if there is none
+    /// Check a definition and apply it; create the agent if it does not exist
     Define {
         /// File agent.yaml, or the folder that has it
         path: PathBuf,
     },
-    /// Change the definition of an agent in your editor and put it in force
+    /// Change the definition of an agent in your editor and apply it
     Edit {
         /// Agent; without one of this id, it is created
         #[arg(value_parser = agent_id)]

@@ -163,7 +163,7 @@ pub enum Command {
     /// Let the agent do something at a time, or again and again
     #[command(subcommand)]
     Cron(CronCommand),
-    /// Let an agent look from time to time whether something is to be done
+    /// Let an agent check regularly whether there is something to do
     #[command(subcommand)]
     Heartbeat(HeartbeatCommand),
     /// Let other services wake the agent over HTTP

@@ -10,6 +10,7 @@ use gsv_protocol::types::{TokenKind, ToolName};
 
 use super::service::{NodeEnd, NodeInstall, NodeLogs, NodeService, STATUS_HELP};
 use super::values::{lifetime, one_of};
+use crate::config::Key;
 use crate::embedded::listen::{parse_address, parse_proxy};
 use crate::units::parse_duration;
 
@@ -146,23 +147,27 @@ pub enum ConfigCommand {
     },
 }
 
+fn local_settings() -> String {
+    format!("One of {}", Key::ALL.map(Key::name).join(", "))
+}
+
 #[derive(Debug, Subcommand)]
 pub enum LocalConfigCommand {
     /// Show all settings, or one (secrets are masked)
     Get {
-        /// One of url, token, session, node.id, node.token, node.workspace, chat.enter, chat.notify, chat.notifyAfter, chat.thoughts, update.url, update.key and update.channel
+        #[arg(help = local_settings())]
         key: Option<String>,
     },
     /// Change a setting
     Set {
-        /// One of url, token, session, node.id, node.token, node.workspace, chat.enter, chat.notify, chat.notifyAfter, chat.thoughts, update.url, update.key and update.channel
+        #[arg(help = local_settings())]
         key: String,
         /// New value; `-` reads it from stdin
         value: String,
     },
     /// Remove a setting
     Unset {
-        /// One of url, token, session, node.id, node.token, node.workspace, chat.enter, chat.notify, chat.notifyAfter, chat.thoughts, update.url, update.key and update.channel
+        #[arg(help = local_settings())]
         key: String,
     },
     /// Print where the file is

@@ -35,7 +35,7 @@ pub fn model_ref(text: &str) -> Result<ModelRef, String> {
             provider: provider.to_owned(),
             id: id.to_owned(),
         }),
-        _ => Err("write it as provider/id, such as anthropic/claude-sonnet-4-5".to_owned()),
+        _ => Err("write it as provider/id, such as anthropic/claude-sonnet-5".to_owned()),
     }
 }
 

@@ -7,7 +7,7 @@ fn facts() -> Facts {
     Facts {
         agent: "main".to_owned(),
         session: "cli:dm:main".to_owned(),
-        model: Some("claude-sonnet-4-5".to_owned()),
+        model: Some("claude-sonnet-5".to_owned()),
         mode: None,
         machines: Some(vec!["laptop".to_owned(), "pi".to_owned()]),
         cost_usd: Some(0.25),
@@ -37,7 +37,7 @@ fn ct1_a_wide_line_shows_everything_that_is_known() {
     let line = idle().line(Duration::ZERO, 100);
     assert_eq!(
         line,
-        "claude-sonnet-4-5 · main · cli:dm:main · laptop, pi · $0.25 · context 34%"
+        "claude-sonnet-5 · main · cli:dm:main · laptop, pi · $0.25 · context 34%"
     );
     let unknown = Status::default().line(Duration::ZERO, 100);
     assert_eq!(unknown, "");
@@ -48,15 +48,15 @@ fn ct1_a_narrow_line_keeps_what_matters_most() {
     let status = idle();
     assert_eq!(
         status.line(Duration::ZERO, 60),
-        "claude-sonnet-4-5 · main · laptop, pi · $0.25 · context 34%"
+        "claude-sonnet-5 · main · laptop, pi · $0.25 · context 34%"
     );
-    assert_eq!(status.line(Duration::ZERO, 40), "claude-sonnet-4-5 · $0.25 · 34%");
-    assert_eq!(status.line(Duration::ZERO, 26), "claude-sonnet-4-5 · 34%");
+    assert_eq!(status.line(Duration::ZERO, 40), "claude-sonnet-5 · $0.25 · 34%");
+    assert_eq!(status.line(Duration::ZERO, 26), "claude-sonnet-5 · 34%");
     assert_eq!(status.line(Duration::ZERO, 12), "34%");
     // Who forgets that everything runs is asked nothing.
     let mut open = idle();
     open.facts.mode = Some("mode full".to_owned());
-    assert_eq!(open.line(Duration::ZERO, 40), "mode full · claude-sonnet-4-5 · 34%");
+    assert_eq!(open.line(Duration::ZERO, 40), "mode full · claude-sonnet-5 · 34%");
     assert_eq!(open.line(Duration::ZERO, 12), "mode full");
     let mut busy = idle();
     busy.begin();
@@ -93,7 +93,7 @@ fn ct2_the_spinner_says_what_the_run_does() {
     assert_eq!(words(&status), "⠸ stopping 12 s");
     assert!(status.take_stale() && !status.take_stale());
     status.end();
-    assert_eq!(words(&status), "claude-sonnet-4-5");
+    assert_eq!(words(&status), "claude-sonnet-5");
 }
 
 proptest! {

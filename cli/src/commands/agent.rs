@@ -198,7 +198,7 @@ fn print(out: Output, result: AgentsGetResult) {
             agent.agent_id
         )),
         (None, Some(file)) => out.line(&format!(
-            "No definition is in force: every tool, and the configured limits. {path} is in the agent's folder (changed {at}), but was never put in force: `gsv workspace cat {path} --agent {id} | gsv agent edit {id}` checks it and puts it in force.",
+            "There is no current definition: every tool, and the configured limits. {path} is in the agent's folder (changed {at}), but was never applied: `gsv workspace cat {path} --agent {id} | gsv agent edit {id}` checks it and applies it.",
             path = one_line(&file.path, 200),
             at = ago(file.updated_at, now),
             id = agent.agent_id,
@@ -213,14 +213,14 @@ fn print(out: Output, result: AgentsGetResult) {
 }
 
 fn print_definition(out: Output, id: &AgentId, definition: &AgentDefinition, changed: &[String]) {
-    out.line(&out.paint(Style::Bold, "Definition in force"));
+    out.line(&out.paint(Style::Bold, "Current definition"));
     let fields = agent_definition::fields(definition)
         .into_iter()
         .skip_while(|(name, _)| *name == "agent");
     let changed = (!changed.is_empty()).then(|| {
         let files: Vec<String> = changed.iter().map(|path| one_line(path, 200)).collect();
         format!(
-            "{}: without effect until it is put in force (`gsv agent edit {id}`)",
+            "{}: without effect until it is applied (`gsv agent edit {id}`)",
             files.join(", ")
         )
     });

@@ -117,7 +117,7 @@ pub fn refusal(file: &str, problems: &[DefinitionProblem]) -> Option<Failure> {
         count => format!("{count} mistakes"),
     };
     Some(Failure::failed(
-        format!("{} has {count}, so nothing was put in force.", one_line(file, 200)),
+        format!("{} has {count}, so it was not applied.", one_line(file, 200)),
         "Repair the named lines; `gsv agent validate FILE` checks again.",
     ))
 }
@@ -127,7 +127,7 @@ pub fn in_force(defined: &AgentsDefineResult) -> String {
     let what = if defined.created {
         format!("The agent {id} was created.")
     } else {
-        format!("The definition of {id} is in force from its next run on.")
+        format!("The definition of {id} applies from its next run on.")
     };
     let still = still_named(defined.still_named_by.as_deref(), "by its earlier name ");
     format!("{what} Talk to it: `gsv chat --agent {id}`.{still}")
@@ -149,8 +149,8 @@ pub async fn undefine(context: &Context, AgentUndefine { id, yes }: AgentUndefin
     if !yes {
         confirm(
             context.out,
-            &format!("Take the definition of {id} out of force? From its next run on it may use every tool."),
-            "take it out of force",
+            &format!("Remove the definition of {id}? From its next run on it may use every tool."),
+            "remove it",
             "Nothing was changed.",
         )?;
     }
@@ -158,9 +158,9 @@ pub async fn undefine(context: &Context, AgentUndefine { id, yes }: AgentUndefin
     let done = context.change::<AgentsUndefine>(AgentsUndefineParams { agent_id }, |result| {
         if result.removed {
             let still = still_named(result.still_named_by.as_deref(), "");
-            format!("The definition of {id} is out of force: from its next run on it has the defaults. Its other files and its conversations stay.{still}")
+            format!("The definition of {id} is removed: from its next run on it has the defaults. Its other files and its conversations stay.{still}")
         } else {
-            format!("{id} had no definition in force, so it has the defaults as before.")
+            format!("{id} had no definition, so it has the defaults as before.")
         }
     });
     done.await

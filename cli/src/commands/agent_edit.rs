@@ -37,7 +37,7 @@ async fn from_pipe(context: &Context, id: &AgentId) -> Outcome {
     if text.trim().is_empty() {
         return Err(Failure::usage(
             "Not a terminal, and there is nothing on stdin, so nothing was changed.",
-            "Put an agent.yaml in force with `gsv agent define PATH`, or pipe its text in.",
+            "Apply an agent.yaml with `gsv agent define PATH`, or pipe its text in.",
         ));
     }
     match put(context, id, &text, None).await? {
@@ -54,7 +54,7 @@ async fn from_pipe(context: &Context, id: &AgentId) -> Outcome {
 
 async fn in_editor(context: &Context, id: &AgentId) -> Outcome {
     let out = context.out;
-    // The editor may be open for hours, so the text is read and put in force on separate connections.
+    // The editor may be open for hours, so the text is read and applied on separate connections.
     let client = context.connect().await?;
     let present = present(&client, id).await?;
     client.close().await;
@@ -98,7 +98,7 @@ enum Put {
     Refused(Vec<DefinitionProblem>),
 }
 
-/// Checks the text, then puts it in force. `read`: what was edited, which must still be in force.
+/// Checks the text, then applies it. `read`: what was edited, which must still be the current text.
 async fn put(context: &Context, id: &AgentId, text: &str, read: Option<&Present>) -> Outcome<Put> {
     if text.trim().is_empty() {
         return Ok(Put::Refused(vec![whole("The file is empty.")]));
@@ -125,7 +125,7 @@ async fn put(context: &Context, id: &AgentId, text: &str, read: Option<&Present>
         && present(&client, id).await?.text != read.text
     {
         return Err(Failure::failed(
-            format!("The definition of {id} was changed since it was read, so nothing was put in force."),
+            format!("The definition of {id} was changed since it was read, so your text was not applied."),
             format!("Edit the existing one: `gsv agent edit {id}`."),
         ));
     }
@@ -158,7 +158,7 @@ fn of_another(definition: &AgentDefinition, id: &AgentId) -> Option<DefinitionPr
     })
 }
 
-/// What is in force now.
+/// The current definition.
 struct Present {
     is_agent: bool,
     text: Option<String>,
@@ -182,12 +182,12 @@ async fn present(client: &Client, id: &AgentId) -> Outcome<Present> {
 impl Present {
     fn head(&self, id: &AgentId) -> String {
         let what = match (self.is_agent, &self.text) {
-            (_, Some(_)) => format!("The definition of {id} that is in force."),
+            (_, Some(_)) => format!("The current definition of {id}."),
             (true, None) => format!("A beginning: {id} has no definition yet."),
             (false, None) => format!("A beginning: there is no agent {id} yet, so this creates it."),
         };
         marked(&format!(
-            "{what}\nSave and close the file to put it in force from the next run on; close it unchanged to leave everything as it is."
+            "{what}\nSave and close the file to apply it from the next run on; close it unchanged to leave everything as it is."
         ))
     }
 }
@@ -204,7 +204,7 @@ fn refused_head(problems: &[DefinitionProblem]) -> String {
     };
     let lines: Vec<String> = problems.iter().map(line).collect();
     marked(&format!(
-        "Nothing was put in force:\n{}\nCorrect it and save, or close the file without a change to give up.",
+        "The definition was not applied:\n{}\nCorrect it and save, or close the file without a change to give up.",
         lines.join("\n")
     ))
 }

@@ -13,7 +13,7 @@ use crate::client::Client;
 use crate::embedded::layout::Layout;
 use crate::exit::{Failure, Outcome};
 use crate::table::Table;
-use crate::units::{now_ms, time};
+use crate::units::{counted, now_ms, time};
 
 const DAY_MS: u64 = 86_400_000;
 
@@ -101,7 +101,7 @@ async fn verify(context: &Context) -> Outcome {
         if is_intact {
             context.out.line(&format!(
                 "The audit log is intact: {}, the last one is {last}. Checked: each entry fits the one before it, and the last one is the recorded end.",
-                if checked == 1 { "1 entry".to_owned() } else { format!("{checked} entries") }
+                counted(checked, "entry", "entries")
             ));
         }
         if let Some(exported) = result.exported {

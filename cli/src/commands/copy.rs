@@ -15,7 +15,7 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use super::context::Context;
 use super::copy_folder;
 use super::copy_progress::{Progress, line};
-use super::copy_run::{Copied, Place, Session, Wanted};
+use super::copy_run::{Copied, Endpoint, Session, Wanted};
 use super::copy_screen::{is_shown, show};
 use crate::args::Copy;
 use crate::clean::one_line;
@@ -31,9 +31,9 @@ const LAST_LOOK: Duration = Duration::from_millis(500);
 const GATEWAY_BACK: Duration = Duration::from_secs(120);
 
 pub async fn run(context: &Context, args: Copy) -> Outcome {
-    let source = place(&args.source)?;
-    let destination = place(&args.destination)?;
-    if let (Place::Here(_), Place::Here(_)) = (&source, &destination) {
+    let source = endpoint(&args.source)?;
+    let destination = endpoint(&args.destination)?;
+    if let (Endpoint::Local(_), Endpoint::Local(_)) = (&source, &destination) {
         return Err(Failure::usage(
             "Both ends are on this machine.",
             "Use `cp`, or write NODE:PATH or gsv:PATH for one of them.",
@@ -44,7 +44,7 @@ pub async fn run(context: &Context, args: Copy) -> Outcome {
         return copy_folder::run(context, args, source, destination).await;
     }
     match (&source, &destination) {
-        (Place::There(source), Place::There(destination)) => {
+        (Endpoint::Remote(source), Endpoint::Remote(destination)) => {
             let params = TransferCreateParams {
                 id: new_id()?,
                 source: source.clone(),
@@ -59,10 +59,10 @@ pub async fn run(context: &Context, args: Copy) -> Outcome {
 }
 
 /// A name before a colon is that of a machine or of the workspace; every other path is one of this machine.
-pub fn place(text: &str) -> Outcome<Place> {
+pub fn endpoint(text: &str) -> Outcome<Endpoint> {
     let name = text.split(['/', ':']).next().unwrap_or_default();
     if !name.is_empty() && text[name.len()..].starts_with(':') {
-        return Ok(Place::There(text.to_owned()));
+        return Ok(Endpoint::Remote(text.to_owned()));
     }
     let absolute = std::path::absolute(text)
         .map_err(|error| Failure::usage(format!("This is no path: {error}."), "Name a file."))?;
@@ -73,7 +73,7 @@ pub fn place(text: &str) -> Outcome<Place> {
         _ => absolute.canonicalize().unwrap_or(absolute),
     };
     match absolute.to_str() {
-        Some(path) => Ok(Place::Here(path.to_owned())),
+        Some(path) => Ok(Endpoint::Local(path.to_owned())),
         None => Err(Failure::usage(
             format!(
                 "{} has a name that is not UTF-8, and can't be copied.",
@@ -85,10 +85,10 @@ pub fn place(text: &str) -> Outcome<Place> {
 }
 
 /// A folder, which ends with `/` or is one of this machine, takes the name of the source.
-fn whole_destination(source_text: &str, source: &Place, text: &str, destination: Place) -> Outcome<Place> {
+fn whole_destination(source_text: &str, source: &Endpoint, text: &str, destination: Endpoint) -> Outcome<Endpoint> {
     let is_folder = match &destination {
-        Place::Here(path) => text.ends_with('/') || Path::new(path).is_dir(),
-        Place::There(place) => place.ends_with(['/', ':']),
+        Endpoint::Local(path) => text.ends_with('/') || Path::new(path).is_dir(),
+        Endpoint::Remote(place) => place.ends_with(['/', ':']),
     };
     if !is_folder {
         return Ok(destination);
@@ -99,15 +99,15 @@ fn whole_destination(source_text: &str, source: &Place, text: &str, destination:
         .rsplit(['/', ':'])
         .next()
         .unwrap_or_default();
-    if name.is_empty() || (matches!(source, Place::There(_)) && source_text.ends_with('/')) {
+    if name.is_empty() || (matches!(source, Endpoint::Remote(_)) && source_text.ends_with('/')) {
         return Err(Failure::usage(
             format!("{} names no file.", one_line(source_text, 200)),
             "Name one file, or a folder without `/` at its end and with `-r`.",
         ));
     }
     Ok(match destination {
-        Place::Here(path) => Place::Here(format!("{}/{name}", path.trim_end_matches('/'))),
-        Place::There(place) => Place::There(place + name),
+        Endpoint::Local(path) => Endpoint::Local(format!("{}/{name}", path.trim_end_matches('/'))),
+        Endpoint::Remote(place) => Endpoint::Remote(place + name),
     })
 }
 
@@ -126,10 +126,10 @@ fn new_id() -> Result<TransferKey, Failure> {
 
 // ---------------------------------------------------------------- a file of this machine
 
-async fn with_this_machine(context: &Context, args: Copy, source: Place, destination: Place) -> Outcome {
+async fn with_this_machine(context: &Context, args: Copy, source: Endpoint, destination: Endpoint) -> Outcome {
     let version = match &source {
-        Place::Here(path) => version_of(path)?,
-        Place::There(_) => String::new(),
+        Endpoint::Local(path) => version_of(path)?,
+        Endpoint::Remote(_) => String::new(),
     };
     let wanted = Wanted {
         source,
@@ -228,8 +228,8 @@ impl Meter {
 async fn between(context: &Context, params: TransferCreateParams) -> Outcome {
     let id = params.id.clone();
     let (source, destination) = (
-        Place::There(params.source.clone()),
-        Place::There(params.destination.clone()),
+        Endpoint::Remote(params.source.clone()),
+        Endpoint::Remote(params.destination.clone()),
     );
     let client = context.connect().await?;
     let meter = Meter::new();
@@ -304,7 +304,7 @@ async fn cancel(context: &Context, id: TransferKey) -> Failure {
     }
 }
 
-fn told(context: &Context, transfer: &Transfer, source: &Place, destination: &Place, took: Duration) -> Outcome {
+fn told(context: &Context, transfer: &Transfer, source: &Endpoint, destination: &Endpoint, took: Duration) -> Outcome {
     if let Some(reason) = &transfer.reason {
         return Err(Failure::from_reason(
             reason,
@@ -331,10 +331,10 @@ mod tests {
     #[test]
     fn tf13_a_name_before_a_colon_is_a_machine_and_every_other_path_is_one_of_this_machine() {
         for text in ["laptop:a/b.pdf", "gsv:b.pdf", "laptop:", "lap.top:/etc/x:y"] {
-            assert_eq!(place(text).unwrap(), Place::There(text.into()));
+            assert_eq!(endpoint(text).unwrap(), Endpoint::Remote(text.into()));
         }
         for text in ["b.pdf", "./laptop:b", "/abs/a:b", "../x", ":x"] {
-            let Place::Here(path) = place(text).unwrap() else {
+            let Endpoint::Local(path) = endpoint(text).unwrap() else {
                 panic!("{text} is a path of this machine");
             };
             assert!(
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn p6_5_a_folder_takes_the_name_of_the_source() {
         let whole = |source: &str, destination: &str| {
-            let (from, to) = (place(source).unwrap(), place(destination).unwrap());
+            let (from, to) = (endpoint(source).unwrap(), endpoint(destination).unwrap());
             whole_destination(source, &from, destination, to).map(|place| place.shown().to_owned())
         };
         assert_eq!(whole("laptop:a/b.pdf", "gsv:in/").unwrap(), "gsv:in/b.pdf");

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use super::context::Context;
 use super::copy_listing::{Listing, here, there};
 use super::copy_progress::{Progress, line};
-use super::copy_run::{Copied, Place, Session, Wanted};
+use super::copy_run::{Copied, Endpoint, Session, Wanted};
 use super::copy_screen::{is_shown, show};
 use crate::args::Copy;
 use crate::clean::{one_line, visible};
@@ -66,7 +66,7 @@ struct Left {
     problem: String,
 }
 
-pub async fn run(context: &Context, args: Copy, source: Place, destination: Place) -> Outcome {
+pub async fn run(context: &Context, args: Copy, source: Endpoint, destination: Endpoint) -> Outcome {
     let (root, source, destination) = rooted(source, destination)?;
     let account = context.account()?;
     let session = Session::open(&account, |link| {
@@ -76,10 +76,10 @@ pub async fn run(context: &Context, args: Copy, source: Place, destination: Plac
     .await?;
     let session = Arc::new(session);
     let listing = match &source {
-        Place::Here(path) => here(Path::new(path))?,
-        Place::There(place) => there(&session, place, args.agent.as_ref()).await?,
+        Endpoint::Local(path) => here(Path::new(path))?,
+        Endpoint::Remote(place) => there(&session, place, args.agent.as_ref()).await?,
     };
-    if let Place::Here(path) = &destination {
+    if let Endpoint::Local(path) = &destination {
         for folder in &listing.folders {
             make_folder(&Path::new(path).join(folder))?;
         }
@@ -92,7 +92,7 @@ pub async fn run(context: &Context, args: Copy, source: Place, destination: Plac
 }
 
 /// The folder that this program may touch, and both ends with its real name.
-fn rooted(source: Place, destination: Place) -> Outcome<(String, Place, Place)> {
+fn rooted(source: Endpoint, destination: Endpoint) -> Outcome<(String, Endpoint, Endpoint)> {
     let real = |path: &str| -> Outcome<String> {
         let found = std::fs::canonicalize(path);
         let found = found.map_err(|error| {
@@ -112,7 +112,7 @@ fn rooted(source: Place, destination: Place) -> Outcome<(String, Place, Place)> 
         })
     };
     match (source, destination) {
-        (Place::Here(path), destination) => {
+        (Endpoint::Local(path), destination) => {
             let root = real(&path)?;
             if !Path::new(&root).is_dir() {
                 return Err(Failure::usage(
@@ -120,14 +120,14 @@ fn rooted(source: Place, destination: Place) -> Outcome<(String, Place, Place)> 
                     "Leave out `-r`.",
                 ));
             }
-            Ok((root.clone(), Place::Here(root), destination))
+            Ok((root.clone(), Endpoint::Local(root), destination))
         }
-        (Place::There(place), Place::Here(path)) if place.starts_with("gsv:") => {
+        (Endpoint::Remote(place), Endpoint::Local(path)) if place.starts_with("gsv:") => {
             make_folder(Path::new(&path))?;
             let root = real(&path)?;
-            Ok((root.clone(), Place::There(place), Place::Here(root)))
+            Ok((root.clone(), Endpoint::Remote(place), Endpoint::Local(root)))
         }
-        (source @ Place::There(_), destination) if source.shown().starts_with("gsv:") => {
+        (source @ Endpoint::Remote(_), destination) if source.shown().starts_with("gsv:") => {
             Ok(("/".into(), source, destination))
         }
         (source, _) => Err(Failure {
@@ -167,7 +167,7 @@ async fn copy_all(
     session: &Arc<Session>,
     listing: &Listing,
     args: &Copy,
-    ends: (&Place, &Place),
+    ends: (&Endpoint, &Endpoint),
 ) -> Outcome<Done> {
     let begun = Instant::now();
     let totals = Arc::new(Totals::default());
@@ -288,14 +288,14 @@ fn lock<T>(held: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn joined(end: &Place, name: &str) -> Place {
+fn joined(end: &Endpoint, name: &str) -> Endpoint {
     let join = |base: &str| match base {
         base if base.ends_with(':') => format!("{base}{name}"),
         base => format!("{}/{name}", base.trim_end_matches('/')),
     };
     match end {
-        Place::Here(base) => Place::Here(join(base)),
-        Place::There(base) => Place::There(join(base)),
+        Endpoint::Local(base) => Endpoint::Local(join(base)),
+        Endpoint::Remote(base) => Endpoint::Remote(join(base)),
     }
 }
 
@@ -321,7 +321,7 @@ fn progress(totals: &Totals, files: usize, size: u64, took: Duration, columns: u
     )
 }
 
-fn finished(context: &Context, listing: Listing, done: Done, (source, destination): (&Place, &Place)) -> Outcome {
+fn finished(context: &Context, listing: Listing, done: Done, (source, destination): (&Endpoint, &Endpoint)) -> Outcome {
     let Listing { mut left, skipped, .. } = listing;
     left.extend(done.left);
     let load = |count: &AtomicUsize| count.load(Ordering::Relaxed);
@@ -393,15 +393,18 @@ mod tests {
 
     #[test]
     fn tf14_a_file_keeps_its_place_below_the_destination() {
-        let to = |end: Place| joined(&end, "a/x").shown().to_owned();
-        assert_eq!(to(Place::There("gsv:in".into())), "gsv:in/a/x");
-        assert_eq!(to(Place::There("laptop:".into())), "laptop:a/x");
-        assert_eq!(to(Place::Here("/home/me/in/".into())), "/home/me/in/a/x");
+        let to = |end: Endpoint| joined(&end, "a/x").shown().to_owned();
+        assert_eq!(to(Endpoint::Remote("gsv:in".into())), "gsv:in/a/x");
+        assert_eq!(to(Endpoint::Remote("laptop:".into())), "laptop:a/x");
+        assert_eq!(to(Endpoint::Local("/home/me/in/".into())), "/home/me/in/a/x");
     }
 
     #[test]
     fn tf14_a_folder_of_another_machine_is_refused_before_anything_moves() {
-        let refused = rooted(Place::There("laptop:photos".into()), Place::There("gsv:photos".into()));
+        let refused = rooted(
+            Endpoint::Remote("laptop:photos".into()),
+            Endpoint::Remote("gsv:photos".into()),
+        );
         let refused = refused.unwrap_err();
         assert_eq!(
             (refused.exit, refused.reason.as_deref()),

@@ -31,25 +31,25 @@ const EARLIER: u32 = 1 << 20;
 
 /// An end of a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Endpoint {
     /// A file of this machine, by its absolute path.
-    Here(String),
+    Local(String),
     /// `NODE:PATH` or `gsv:PATH`.
-    There(String),
+    Remote(String),
 }
 
-impl Place {
+impl Endpoint {
     fn wire(&self) -> String {
         match self {
-            Self::Here(path) => format!("{OWN}{path}"),
-            Self::There(place) => place.clone(),
+            Self::Local(path) => format!("{OWN}{path}"),
+            Self::Remote(text) => text.clone(),
         }
     }
 
     /// For people.
     pub fn shown(&self) -> &str {
         match self {
-            Self::Here(text) | Self::There(text) => text,
+            Self::Local(text) | Self::Remote(text) => text,
         }
     }
 }
@@ -57,8 +57,8 @@ impl Place {
 /// What is asked for.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    pub source: Place,
-    pub destination: Place,
+    pub source: Endpoint,
+    pub destination: Endpoint,
     pub agent: Option<AgentId>,
     pub force: bool,
     /// Another text after each change of a source on this machine.
@@ -69,8 +69,8 @@ impl Wanted {
     /// What this program does in it, if it is one of the ends.
     fn part(&self) -> Option<Part> {
         match (&self.source, &self.destination) {
-            (Place::Here(path), _) => Some(Part::Sends { path: path.clone() }),
-            (_, Place::Here(path)) => Some(Part::Receives {
+            (Endpoint::Local(path), _) => Some(Part::Sends { path: path.clone() }),
+            (_, Endpoint::Local(path)) => Some(Part::Receives {
                 path: path.clone(),
                 replaces: self.force,
             }),
@@ -266,7 +266,7 @@ impl Session {
 
     /// Removes the temporary file of a copy to this machine that has ended without success.
     async fn clear(&self, wanted: &Wanted, id: &TransferKey) {
-        if let Place::Here(path) = &wanted.destination {
+        if let Endpoint::Local(path) = &wanted.destination {
             let (ends, id, path) = (Arc::clone(&self.ends), id.clone(), path.clone());
             let _ = tokio::task::spawn_blocking(move || ends.clear(id.as_str(), &path)).await;
         }

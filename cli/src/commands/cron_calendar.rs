@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::exit::Outcome;
 use crate::output::Style;
 use crate::table::Table;
-use crate::units::{ago, clock, duration, short_day, time, until, weekday};
+use crate::units::{ago, clock, counted, duration, short_day, time, until, weekday};
 use crate::width::{columns, pad};
 
 const STATUS_NEXT: usize = 5;
@@ -203,10 +203,6 @@ fn failure(failed: &CronFailure, now: u64) -> String {
         (None, false) => "gsv heartbeat status".to_owned(),
     };
     format!("{who} {how}{at}{why}.{state} `{next}`")
-}
-
-fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! What `gsv doctor` checks on a machine that is a node of another one's gateway and has no client's token: whether the node is connected,
 //! as its own log says. Asks no gateway.
 
-use serde_json::Value;
+use gsv_node::Connection;
 
 use super::doctor_report::Report;
 use super::node_files::{Running, log_file, running};
+use crate::client::without_login;
 use crate::config::{Config, Key};
 use crate::service::LogFile;
 
@@ -12,17 +13,9 @@ const NAME: &str = "node";
 /// Lines of the log that are read, the newest last.
 const LINES: usize = 2_000;
 
-#[derive(Debug, PartialEq, Eq)]
-enum Said {
-    Connected,
-    /// With its reason.
-    NotConnected(String),
-    Nothing,
-}
-
 pub fn check_only_node(report: &mut Report, config: &Config, url: &str) {
     let id = config.get(Key::NodeId).unwrap_or_default();
-    let address = url.split('#').next().unwrap_or_default();
+    let address = without_login(url);
     report.ok(
         "token",
         format!("this machine is a node of {address}; as a node it needs no client's token"),
@@ -42,9 +35,12 @@ pub fn check_only_node(report: &mut Report, config: &Config, url: &str) {
     }
     let lines = log_file(id).map(|file| LogFile::new(file).tail(LINES).unwrap_or_default());
     match last_said(&lines.unwrap_or_default()) {
-        Said::Connected => report.ok(NAME, format!("`{id}` runs and is connected")),
-        Said::NotConnected(why) => report.fail(NAME, format!("`{id}` runs and is not connected: {why}"), logs),
-        Said::Nothing => report.warn(
+        Some(Connection::Up) => report.ok(NAME, format!("`{id}` runs and is connected")),
+        Some(Connection::Down { reason }) => {
+            let reason = reason.trim_end_matches('.');
+            report.fail(NAME, format!("`{id}` runs and is not connected: {reason}"), logs);
+        }
+        Some(Connection::Ended) | None => report.warn(
             NAME,
             format!("`{id}` runs, and its log does not say whether it is connected"),
             format!("Wait a moment and run `gsv doctor` again. {logs}"),
@@ -53,24 +49,12 @@ pub fn check_only_node(report: &mut Report, config: &Config, url: &str) {
 }
 
 /// The newest line about the connection decides, if it is of the current start.
-fn last_said(lines: &[String]) -> Said {
-    for line in lines.iter().rev() {
-        let Ok(Value::Object(fields)) = serde_json::from_str(line) else {
-            continue;
-        };
-        let message = fields.get("message").and_then(Value::as_str).unwrap_or_default();
-        if message.starts_with("Connected as ") {
-            return Said::Connected;
-        }
-        if let Some(why) = message.strip_prefix("Not connected: ") {
-            let why = why.split(" Trying again in ").next().unwrap_or_default();
-            return Said::NotConnected(why.trim_end_matches('.').to_owned());
-        }
-        if message == "The node has stopped." {
-            return Said::Nothing;
-        }
-    }
-    Said::Nothing
+fn last_said(lines: &[String]) -> Option<Connection> {
+    lines
+        .iter()
+        .rev()
+        .find_map(|line| Connection::of_line(line))
+        .filter(|said| *said != Connection::Ended)
 }
 
 #[cfg(test)]
@@ -79,27 +63,20 @@ mod tests {
 
     #[test]
     fn the_newest_line_about_the_connection_decides() {
-        let said = |messages: &[&str]| {
-            let lines: Vec<String> = messages
-                .iter()
-                .map(|message| serde_json::json!({"time": "t", "level": "info", "message": message}).to_string())
-                .collect();
-            last_said(&lines)
+        let said = |lines: &[&str]| last_said(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
+        let (up, other, ended) = (
+            r#"{"connection": "up"}"#,
+            r#"{"message": "no answer"}"#,
+            r#"{"connection": "ended"}"#,
+        );
+        let lost = r#"{"connection": "down", "reason": "the peer is gone"}"#;
+        let down = Connection::Down {
+            reason: "the peer is gone".to_owned(),
         };
-        let lost = "Not connected: the peer is gone. Trying again in 0.5 s.";
-        assert_eq!(
-            said(&[lost, "Connected as a to gateway 1.", "no answer"]),
-            Said::Connected
-        );
-        assert_eq!(
-            said(&["Connected as a to gateway 1.", lost]),
-            Said::NotConnected("the peer is gone".to_owned())
-        );
+        assert_eq!(said(&[lost, up, other]), Some(Connection::Up));
+        assert_eq!(said(&[up, lost]), Some(down));
         // A start that is not connected yet says nothing of the one before.
-        assert_eq!(
-            said(&["Connected as a to gateway 1.", "The node has stopped."]),
-            Said::Nothing
-        );
-        assert_eq!(said(&[]), Said::Nothing);
+        assert_eq!(said(&[up, ended]), None);
+        assert_eq!(said(&[]), None);
     }
 }

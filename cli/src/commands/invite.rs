@@ -86,7 +86,7 @@ async fn create(context: &Context, kind: InviteKind, args: Invite) -> Outcome {
     let out = context.out;
     out.show(document, |_| out.line(&line));
     out.aside(&format!(
-        "Run this line on the other machine. It works once, until {}. It is a secret: who has it gets in. Take it back with `gsv invite revoke {}`.",
+        "Run this line on the other machine. It works once, until {}. Keep it secret: anyone who has it can connect. Take it back with `gsv invite revoke {}`.",
         time(invited.expires_at),
         clean(&invited.invite_id)
     ));

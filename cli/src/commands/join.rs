@@ -13,7 +13,7 @@ use super::context::Context;
 use super::node::{host_name, no_name};
 use crate::args::Join;
 use crate::ask;
-use crate::client::link_failure;
+use crate::client::{link_failure, without_login};
 use crate::config::{Config, Key, check_node_id};
 use crate::embedded::bootstrap::{random_hex, sha256_hex};
 use crate::exit::{Failure, Outcome};
@@ -35,7 +35,7 @@ pub async fn run(context: &Context, args: Join) -> Outcome {
     let is_other = known.as_ref().is_some_and(|known| !urls.contains(known));
     if is_other && !args.yes {
         let known = config.show(Key::Url).unwrap_or_default();
-        let known = known.split('#').next().unwrap_or_default();
+        let known = without_login(&known);
         ask::confirm(
             out,
             &format!(
@@ -126,7 +126,7 @@ async fn exchange<'a>(urls: &'a [String], request: &JoinRequest) -> Outcome<(&'a
         |error| Failure {
             next: format!(
                 "Are both machines in the same network, and does a firewall let the port through? The code is still valid. Tried: {}.",
-                urls.iter().filter_map(|url| url.split('#').next()).collect::<Vec<_>>().join(", ")
+                urls.iter().map(|url| without_login(url)).collect::<Vec<_>>().join(", ")
             ),
             ..link_failure(error)
         },

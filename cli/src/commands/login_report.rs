@@ -1,5 +1,6 @@
 //! What a start of the gateway did to the local config, in words.
 
+use crate::client::without_login;
 use crate::embedded::listen::Listening;
 use crate::embedded::up::Login;
 use crate::output::Output;
@@ -34,7 +35,7 @@ pub fn report_login(out: Output, url: &str, login: &Login) {
         }
         Login::Elsewhere { url: other, token } => out.warn(&format!(
             "the local config is for the gateway at {} and was not changed. To use this gateway: GSV_URL={url} GSV_TOKEN={token}",
-            other.split('#').next().unwrap_or_default()
+            without_login(other)
         )),
         Login::TokenLost => out.warn(TOKEN_LOST),
     }

@@ -85,7 +85,7 @@ async fn forget(context: &Context, args: NodeForget) -> Outcome {
     };
     context.out.done(
         &result,
-        &format!("{id} is removed until its node connects again, which it can: {what} still valid."),
+        &format!("`{id}` is removed. Its node can connect again, because {what} still valid."),
     );
     context.out.note(&format!(
         "To remove it for good: {} && gsv nodes forget {id} --yes",

@@ -64,7 +64,7 @@ fn install(out: Output, service: &Service, layout: Layout) -> Outcome {
     service.check()?;
     // Before anything is changed: the runtime, the port and the first token, whose secret goes to no log.
     if let Preparation::Ready(prepared) = up::prepare(&layout, &Request::default())? {
-        let (started, _turn) = prepared.into_started();
+        let (started, _command_lock) = prepared.into_started();
         started.warnings.iter().for_each(|warning| out.warn(warning));
         report_login(out, &url(started.port), &started.login);
         report_listening(out, started.listening.as_ref());

@@ -10,13 +10,13 @@ use tokio::task::spawn_blocking;
 use super::context::Context;
 use super::local::Local;
 use crate::args::Stop;
-use crate::client::Client;
+use crate::client::{Client, without_login};
 use crate::embedded::channels::{self, Reload};
 use crate::embedded::layout::Layout;
 use crate::embedded::start_stopped;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::paths::shell;
-use crate::units::time;
+use crate::units::{counted, time};
 
 const NOTHING: &str = "Nothing was running.";
 
@@ -36,12 +36,18 @@ pub async fn stop(context: &Context, args: Stop) -> Outcome {
             let stopped = match (done.was_running, done.pending_tools_cancelled) {
                 (false, _) => NOTHING.to_owned(),
                 (true, 0) => "Stopped.".to_owned(),
-                (true, calls) => format!("Stopped, with {} cancelled.", counted(calls.into(), "tool call")),
+                (true, calls) => format!(
+                    "Stopped, with {} cancelled.",
+                    counted(calls.into(), "tool call", "tool calls")
+                ),
             };
             match done.waiting.filter(|_| done.was_running) {
                 None | Some(0) => stopped,
                 Some(1) => format!("{stopped} 1 queued message is read next."),
-                Some(count) => format!("{stopped} {} are read next.", counted(count.into(), "queued message")),
+                Some(count) => format!(
+                    "{stopped} {} are read next.",
+                    counted(count.into(), "queued message", "queued messages")
+                ),
             }
         })
         .await;
@@ -60,11 +66,15 @@ async fn everything(context: &Context) -> Outcome {
     let result = context.ask::<GatewayStop>(NoParams {}).await?;
     let mut lines = vec![format!(
         "Everything is stopped: {}.",
-        counted(result.runs.len() as u64, "run")
+        counted(result.runs.len() as u64, "run", "runs")
     )];
     lines.extend(result.runs.iter().map(|run| match run.cancelled_calls {
         0 => format!("  {}", run.session_key),
-        calls => format!("  {}, with {}", run.session_key, counted(calls.into(), "tool call")),
+        calls => format!(
+            "  {}, with {}",
+            run.session_key,
+            counted(calls.into(), "tool call", "tool calls")
+        ),
     }));
     if let Some(calls) = result.client_calls.filter(|calls| *calls > 0) {
         let what = match calls {
@@ -76,7 +86,7 @@ async fn everything(context: &Context) -> Outcome {
     if result.pending > 0 {
         lines.push(format!(
             "No answer yet: {}. Nothing that they ask for is done.",
-            counted(result.pending, "conversation")
+            counted(result.pending, "conversation", "conversations")
         ));
     }
     lines.push("Messages wait. Go on with `gsv resume`.".to_owned());
@@ -109,7 +119,7 @@ async fn start_channels(context: &Context) -> Outcome {
             format!(
                 "{} has a restored copy, and the local config is for the gateway at {}, so nothing was resumed.",
                 layout.home.display(),
-                url.split('#').next().unwrap_or_default()
+                without_login(&url)
             ),
             format!(
                 "Start the copy, which stores its address: `GSV_HOME={} gsv up`. Then run the command again.",
@@ -135,10 +145,6 @@ async fn start_channels(context: &Context) -> Outcome {
         }
     }
     Ok(())
-}
-
-fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// An older gateway knows no stop.

@@ -11,7 +11,7 @@ use crate::args::Undo;
 use crate::ask;
 use crate::clean::visible;
 use crate::exit::{Failure, Outcome};
-use crate::units::{ago, now_ms};
+use crate::units::{ago, counted, now_ms};
 
 pub async fn run(context: &Context, args: Undo) -> Outcome {
     let out = context.out;
@@ -220,9 +220,9 @@ fn count(result: &UndoResult, outcome: UndoOutcome) -> u64 {
 }
 
 fn commands(count: usize) -> String {
-    format!("{count} command{}", if count == 1 { "" } else { "s" })
+    counted(count as u64, "command", "commands")
 }
 
 fn files(count: u64) -> String {
-    format!("{count} file{}", if count == 1 { "" } else { "s" })
+    counted(count, "file", "files")
 }

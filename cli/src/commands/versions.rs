@@ -70,7 +70,7 @@ fn print(out: Output, log: &WorkspaceLogResult, agent: Option<&AgentId>) {
         // A definition comes into force only when it was checked.
         out.aside(&if path == "agent.yaml" {
             let id = agent.map_or("AGENT", AgentId::as_str);
-            format!("{path} is deleted; `gsv workspace cat {path}{of} --version 1 | gsv agent edit {id}` puts its last text in force again")
+            format!("{path} is deleted; `gsv workspace cat {path}{of} --version 1 | gsv agent edit {id}` applies its last text again")
         } else {
             format!("{path} is deleted; `gsv workspace restore {path}{of}` undoes this")
         });

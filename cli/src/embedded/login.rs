@@ -193,9 +193,13 @@ pub fn store_address(port: u16) -> Outcome {
 /// invitation, or of which this machine is only a node (a tunnel).
 pub fn elsewhere<'a>(layout: &Layout, config: &'a Config) -> Option<&'a str> {
     let stored = config.get(Key::Url)?;
-    let is_only_node = config.get(Key::NodeToken).is_some() && config.get(Key::Token).is_none();
     let is_own = || ports::last_port(layout).is_some_and(|port| stored == url(port));
-    (!is_unpinned_loopback(stored) || (is_only_node && !is_own())).then_some(stored)
+    (!is_unpinned_loopback(stored) || (has_only_node_token(config) && !is_own())).then_some(stored)
+}
+
+/// Whether the local config has the token of a node and none of a client.
+pub fn has_only_node_token(config: &Config) -> bool {
+    config.get(Key::NodeToken).is_some() && config.get(Key::Token).is_none()
 }
 
 /// Whether it can be this machine's gateway: the address that `gsv up` stores has no certificate.

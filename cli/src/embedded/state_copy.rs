@@ -124,7 +124,7 @@ pub fn make(layout: &Layout, from: Option<&str>, to: &str) -> Outcome {
 }
 
 /// Makes place for a copy. The copy of the version that is about to start is kept aside: it goes back to an earlier version, may refuse the
-/// present state, and then its own is the way out.
+/// current state, and then its own is the way out.
 fn set_aside(layout: &Layout, to: &str) -> io::Result<()> {
     if find(layout).is_some_and(|copy| copy.from.as_deref() == Some(to)) {
         remove_dir(&layout.before_rollback())?;

@@ -19,7 +19,7 @@ pub type LedgerProvider = Arc<dyn Fn() -> NodeLedger + Send + Sync>;
 /// the first frame.
 pub type ResumeProvider = Arc<dyn Fn() -> Vec<ResumePoint> + Send + Sync>;
 
-/// Called before each attempt: the gateway's present address. `None`: unchanged.
+/// Called before each attempt: the gateway's current address. `None`: unchanged.
 pub type AddressProvider = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 /// The settings of a link.

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
+use crate::connection::Connection;
 use crate::context::Context;
 use crate::error::NodeError;
 use crate::event::NodeEvent;
@@ -60,7 +61,8 @@ pub async fn dispatch(
                     context.transfers.offline();
                     context.tell(|| NodeEvent::Disconnected { reason: reason.clone(), retry_in });
                     if let Some(wait) = retry_in {
-                        reporter.report(Level::Warn, &not_connected(&reason, wait));
+                        let text = not_connected(&reason, wait);
+                        reporter.connection(Level::Warn, &text, &Connection::Down { reason });
                     }
                 }
                 Some(LinkEvent::Event { event, .. }) => on_event(context, event),
@@ -106,13 +108,11 @@ fn connected(context: &Arc<Context>, reporter: &Reporter, online: &watch::Sender
     context.tell(|| NodeEvent::Connected {
         gateway: hello.server.version.clone(),
     });
-    reporter.report(
-        Level::Info,
-        &format!(
-            "Connected as {} to gateway {}.{waiting}",
-            context.node_id, hello.server.version
-        ),
+    let text = format!(
+        "Connected as {} to gateway {}.{waiting}",
+        context.node_id, hello.server.version
     );
+    reporter.connection(Level::Info, &text, &Connection::Up);
 }
 
 fn on_event(context: &Arc<Context>, event: Event) {

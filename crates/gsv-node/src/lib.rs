@@ -8,6 +8,7 @@
 mod admission;
 mod background;
 mod calls;
+mod connection;
 mod context;
 mod dangling;
 mod delivery;
@@ -38,6 +39,7 @@ mod tasks;
 mod transfer;
 mod undo;
 
+pub use connection::Connection;
 pub use dangling::{Dangling, dangling_link};
 pub use error::NodeError;
 pub use event::{EventSink, NodeEvent};

@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::background::store_events;
 use crate::calls::Calls;
+use crate::connection::Connection;
 use crate::context::Context;
 use crate::delivery::Delivery;
 use crate::desktop::Desktop;
@@ -133,8 +134,10 @@ pub async fn run(
         Err(error) => Err(error),
     };
     match &outcome {
-        Ok(()) => reporter.report(Level::Info, "The node has stopped."),
-        Err(error) => reporter.log.write(Level::Error, &error.to_string(), &[]),
+        Ok(()) => reporter.connection(Level::Info, "The node has stopped.", &Connection::Ended),
+        Err(error) => reporter
+            .log
+            .write(Level::Error, &error.to_string(), &Connection::Ended.fields()),
     }
     outcome
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::connection::Connection;
 use crate::log::{Level, Log};
 
 /// Something a person at the terminal may want to know.
@@ -22,6 +23,16 @@ pub struct Reporter {
 impl Reporter {
     pub fn report(&self, level: Level, text: &str) {
         self.log.write(level, text, &[]);
+        self.tell(level, text);
+    }
+
+    /// [`Self::report`] about the connection.
+    pub fn connection(&self, level: Level, text: &str, connection: &Connection) {
+        self.log.write(level, text, &connection.fields());
+        self.tell(level, text);
+    }
+
+    fn tell(&self, level: Level, text: &str) {
         (self.status)(Status {
             level,
             text: text.to_owned(),

@@ -1,4 +1,4 @@
-//! The frames of a client or node: requests to text, text to answers and events, and the binary chunks of transfers.
+//! The frames of a client or node: requests to text, and text to answers and events.
 //!
 //! Outgoing frames keep the contract's limits. Incoming ones may be larger and looser, because the published reference
 //! gateway keeps neither: its errors carry no `reason` and its greeting leaves fields out. Never panics, never recurses
@@ -13,7 +13,7 @@ use crate::error_table::ErrorReason;
 use crate::errors;
 use crate::events::{Event, EventName};
 use crate::json::Json;
-use crate::limits::{FRAME_DEPTH, TRANSFER_CHUNK_BYTES};
+use crate::limits::FRAME_DEPTH;
 use crate::methods::Request;
 use crate::types::{ConnectResult, ConnectResultType, ErrorShape, Features, ServerInfo};
 use crate::unread_event::{MalformedEvent, UnknownEvent};
@@ -41,8 +41,6 @@ pub enum CodecError {
     UnknownType,
     #[error("the frame does not fit the contract: {problem}")]
     Invalid { problem: String },
-    #[error("a binary frame has {bytes} bytes; it has a transfer id of 4 and a chunk of at most {limit}")]
-    BadChunk { bytes: usize, limit: u64 },
 }
 
 /// A frame from the gateway.
@@ -175,38 +173,6 @@ pub fn read_greeting(answer: &Json) -> ConnectResult {
             ping_interval_ms: loose.ping_interval_ms,
         }
     })
-}
-
-/// Reads one binary message: the transfer it belongs to, and its bytes.
-///
-/// # Errors
-/// The message has no whole header, or its chunk is over the limit.
-pub fn decode_chunk(message: &[u8]) -> Result<(u32, &[u8]), CodecError> {
-    match message.split_first_chunk::<CHUNK_HEADER_BYTES>() {
-        Some((id, chunk)) if chunk.len() as u64 <= TRANSFER_CHUNK_BYTES => Ok((u32::from_le_bytes(*id), chunk)),
-        _ => Err(bad_chunk(message.len())),
-    }
-}
-
-/// Writes one binary message.
-///
-/// # Errors
-/// The chunk is over the limit.
-pub fn encode_chunk(transfer_id: u32, chunk: &[u8]) -> Result<Vec<u8>, CodecError> {
-    if chunk.len() as u64 > TRANSFER_CHUNK_BYTES {
-        return Err(bad_chunk(chunk.len().saturating_add(CHUNK_HEADER_BYTES)));
-    }
-    let mut message = Vec::with_capacity(CHUNK_HEADER_BYTES + chunk.len());
-    message.extend_from_slice(&transfer_id.to_le_bytes());
-    message.extend_from_slice(chunk);
-    Ok(message)
-}
-
-fn bad_chunk(bytes: usize) -> CodecError {
-    CodecError::BadChunk {
-        bytes,
-        limit: TRANSFER_CHUNK_BYTES,
-    }
 }
 
 #[derive(Deserialize)]

@@ -539,7 +539,7 @@ impl Method for AgentsList {
     }
 }
 
-/// Takes an agent's definition out of force and deletes its agent.yaml: from its next run on the agent has the defaults. Its files and conversations stay.
+/// Removes an agent's definition with its agent.yaml: from its next run on the agent has the defaults. Its files and conversations stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentsUndefine;
 impl Method for AgentsUndefine {

@@ -3,10 +3,9 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may stop")]
 
 use gsv_protocol::codec::{
-    CodecError, EncodedRequest, Incoming, RECEIVED_BYTES, RECEIVED_DEPTH, UNKNOWN_REASON, decode, decode_chunk,
-    encode_chunk, read_greeting,
+    CodecError, EncodedRequest, Incoming, RECEIVED_BYTES, RECEIVED_DEPTH, UNKNOWN_REASON, decode, read_greeting,
 };
-use gsv_protocol::limits::{FRAME_BYTES, FRAME_DEPTH, TRANSFER_CHUNK_BYTES};
+use gsv_protocol::limits::{FRAME_BYTES, FRAME_DEPTH};
 use gsv_protocol::methods::{ChatSend, NodesList};
 use gsv_protocol::types::{ChatSendParams, ConfigSetParams, ConnectAuth, ErrorShape, Mode, NodeId, ThinkLevel};
 use gsv_protocol::{ErrorReason, Event, EventName, Json, Method, NoParams, Request, errors};
@@ -238,24 +237,6 @@ fn s5_debug_output_hides_secrets() {
     assert_eq!(format!("{auth:?}"), r#"ConnectAuth { token: "[redacted]" }"#);
     let answer = decode(r#"{"type":"res","id":"1","ok":true,"payload":{"token":"hunter2-canary"}}"#);
     assert!(!format!("{answer:?}").contains("hunter2-canary"));
-}
-
-#[test]
-fn a_binary_frame_is_a_little_endian_id_and_its_chunk() {
-    let message = encode_chunk(0x0102_0304, &[9, 8]).expect("a small chunk");
-    assert_eq!(message, [4, 3, 2, 1, 9, 8]);
-    assert_eq!(decode_chunk(&message), Ok((0x0102_0304, &[9, 8][..])));
-}
-
-#[test]
-fn p19_chunks_over_the_limit_and_torn_headers_are_refused() {
-    let limit = size(TRANSFER_CHUNK_BYTES);
-    assert!(encode_chunk(1, &vec![0; limit]).is_ok());
-    assert!(encode_chunk(1, &vec![0; limit + 1]).is_err());
-    assert!(decode_chunk(&vec![0; limit + 4]).is_ok());
-    assert!(decode_chunk(&vec![0; limit + 5]).is_err());
-    assert!(decode_chunk(&[1, 2, 3]).is_err());
-    assert_eq!(decode_chunk(&[1, 0, 0, 0]), Ok((1, &[][..])));
 }
 
 #[test]

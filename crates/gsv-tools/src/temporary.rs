@@ -1,4 +1,4 @@
-//! Deletions in folders for temporary files that a link leads out of there (PO13). The gateway asks nothing about what a command deletes
+//! Refuses deletions through a link that leads out of a folder for temporary files (PO13). The gateway asks nothing about what a command deletes
 //! in such a folder, and reads only the command's text; an earlier command can have made a link. So the node refuses such a path, and the
 //! path that it leads to is one that is asked about. A workspace may lie in such a folder, too: there the node refuses paths that begin with
 //! the temporary folder. It is no protection against a program that deletes by itself.
@@ -119,7 +119,7 @@ fn leads_out(folder: &Path, rest: &str, folders: &[Temporary], left: &mut usize)
 /// A name of a path, as a shell reads it.
 enum Pattern<'a> {
     Name(&'a str),
-    /// `None`: a pattern that is none for us may be one for the shell, so anything fits.
+    /// `None`: a pattern that globset rejects may be one for the shell, so anything fits.
     Any(Option<GlobMatcher>),
 }
 
@@ -144,7 +144,7 @@ fn matching(folder: &Path, pattern: &Pattern<'_>, left: &mut usize) -> Option<Ve
     let glob = match pattern {
         Pattern::Name(name) => {
             let path = folder.join(name);
-            // Through what is not there leads no link. What can't be looked at now can be opened by the command.
+            // A missing path contains no link. What can't be looked at now can be opened by the command.
             return match path.symlink_metadata() {
                 Ok(_) => Some(vec![path]),
                 Err(error) => is_missing(&error).then(Vec::new),

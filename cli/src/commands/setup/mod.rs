@@ -55,7 +55,7 @@ pub fn run(context: &Context, args: &Setup) -> Outcome {
     block_on(chat::run(context, message))
 }
 
-/// Only the one of this machine can be started here, and only it has a port that is chosen here.
+/// Starts this machine's gateway. Refuses `--port` when the local config names another gateway.
 fn start_gateway(context: &Context, port: Option<u16>) -> Outcome {
     let layout = Layout::find()?;
     let is_here = is_here(context, &layout)?;
@@ -66,7 +66,7 @@ fn start_gateway(context: &Context, port: Option<u16>) -> Outcome {
         ));
     }
     let runs = matches!(Local::look(&layout), Local::Running(_) | Local::Unknown);
-    // One that runs keeps its port, and says so.
+    // A running gateway keeps its port; `ensure` says so.
     if !is_here || (runs && port.is_none()) {
         return Ok(());
     }

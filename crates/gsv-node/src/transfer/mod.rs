@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use gsv_link::{Bytes, Link, LinkError, LinkEvent};
+use gsv_protocol::codec::CHUNK_HEADER_BYTES;
 use gsv_protocol::methods::Method;
 use gsv_protocol::types::{TransferEndEvent, TransferReceiveEvent, TransferSendEvent};
 use gsv_protocol::{Event, errors};
@@ -24,9 +25,6 @@ use tokio::sync::mpsc;
 use self::attempts::{Signal, Transfers};
 use crate::log::{Level, Log};
 use crate::tasks::Tasks;
-
-/// Bytes of the number in front of a chunk.
-const NUMBER: usize = 4;
 
 const CALL_TIME: Duration = Duration::from_secs(30);
 /// Between two tries of what the gateway refused because there were too many requests.
@@ -189,7 +187,7 @@ impl Ends {
 
     /// A chunk of an attempt that has ended is dropped.
     pub fn on_chunk(&self, frame: Bytes) {
-        let Some(number) = frame.first_chunk::<NUMBER>() else {
+        let Some(number) = frame.first_chunk::<CHUNK_HEADER_BYTES>() else {
             return;
         };
         self.attempts.signal(u32::from_le_bytes(*number), Signal::Chunk(frame));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use gsv_protocol::codec::CHUNK_HEADER_BYTES;
 use gsv_protocol::methods::{TransferAccept, TransferAck, TransferDone};
 use gsv_protocol::types::{TransferAcceptParams, TransferAckParams, TransferDoneParams, TransferReceiveEvent};
 use gsv_tools::ToolError;
@@ -12,7 +13,7 @@ use tokio::sync::{mpsc, watch};
 use super::Ends;
 use super::attempts::Signal;
 use super::window::Incoming;
-use super::{NUMBER, on_disk, problem};
+use super::{on_disk, problem};
 
 /// An error of a call means that the connection or the attempt is gone. The temporary file stays.
 pub async fn run(ends: Arc<Ends>, event: TransferReceiveEvent, id: String, mut signals: mpsc::Receiver<Signal>) {
@@ -100,10 +101,10 @@ fn take(
     loop {
         match signals.blocking_recv() {
             Some(Signal::Chunk(frame)) => {
-                let Ok(due) = window.take(frame.len().saturating_sub(NUMBER)) else {
+                let Ok(due) = window.take(frame.len().saturating_sub(CHUNK_HEADER_BYTES)) else {
                     return Ok(None);
                 };
-                if let Err(error) = destination.write(&frame[NUMBER..]) {
+                if let Err(error) = destination.write(&frame[CHUNK_HEADER_BYTES..]) {
                     destination.discard(files);
                     return Err(error);
                 }

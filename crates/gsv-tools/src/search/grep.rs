@@ -263,7 +263,7 @@ impl Thread<'_> {
             return WalkState::Continue;
         };
         if self.best.excludes(&mut self.bound, &self.walk.shown, path) {
-            // For a file that is the same as to go on.
+            // For a file, Skip and Continue are the same.
             return WalkState::Skip;
         }
         if kind.is_file() && self.is_included(path) {
