@@ -199,9 +199,9 @@ mod tests {
 
     #[test]
     fn f48_the_next_step_does_not_repeat_the_message() {
-        let says_it = "X is overloaded (HTTP 529). Send the message again in a moment, or set `model.fallbacks`.";
+        let says_it = format!("X is overloaded (HTTP 529). {}", errors::MODEL_OVERLOADED.hint);
         assert_eq!(
-            Failure::from_reason("model.overloaded", says_it, true).next_step(),
+            Failure::from_reason("model.overloaded", &says_it, true).next_step(),
             None
         );
         let short = Failure::from_reason("model.overloaded", "X is overloaded.", true);

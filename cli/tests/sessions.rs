@@ -196,7 +196,7 @@ fn previews_show_messages_and_other_session_commands_ask_the_right_thing() {
         "session.get",
         440,
         "session.not_found",
-        "There is no such session.",
+        "There is no such conversation.",
     );
     run.failed(1);
 }

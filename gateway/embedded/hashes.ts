@@ -1,7 +1,7 @@
 /** Checksums of objects, made while their bytes pass. */
 import { addGcPressure } from "../../protocol/runtime/gc-pressure.ts";
 import { toHex } from "../../protocol/runtime/hex.ts";
-import { pieces } from "../../protocol/runtime/pause.ts";
+import { pieces } from "../../protocol/runtime/pieces.ts";
 import { isPart } from "./keys.ts";
 import { CODE, HASHES, R2Failure, type Checksums, type HashName } from "./wire.ts";
 

@@ -6,7 +6,7 @@
  * A put writes an intent, then the file, then row and intent in one transaction. After a crash in between, the content says
  * which of both happened. So an etag never stands for other bytes than its own, with the exceptions of `isTrusted`.
  */
-import { pieces } from "../../protocol/runtime/pause.ts";
+import { pieces } from "../../protocol/runtime/pieces.ts";
 import { conditionsHold } from "./conditions.ts";
 import { sameFile, type Disk, type FileStat } from "./disk.ts";
 import { Hashes, hashBytes, streamVerified, verified, wantedOf } from "./hashes.ts";

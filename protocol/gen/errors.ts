@@ -22,7 +22,7 @@ export const ERRORS = {
     retryable: false,
     http: 422,
     exit: 1,
-    text: "The definition of the agent has mistakes, so it was not put in force.",
+    text: "The definition has mistakes, so it was not applied.",
     hint: "Repair the named lines; `gsv agent validate FILE` checks again.",
   },
   "agent.exists": {
@@ -59,7 +59,7 @@ export const ERRORS = {
     http: 429,
     exit: 1,
     text: "There are too many agents.",
-    hint: "Delete an agent that you do not need: `gsv agent delete id`.",
+    hint: "Delete an agent that you do not need: `gsv agent delete ID`.",
   },
   "agent.unknown": {
     code: 570,
@@ -212,7 +212,7 @@ export const ERRORS = {
     http: 403,
     exit: 3,
     text: "The agent tried to use something that its definition does not allow, so the run was ended.",
-    hint: "Allow it in the list of tools with `gsv agent edit id`, or ask another agent.",
+    hint: "Allow it in the list of tools with `gsv agent edit ID`, or ask another agent.",
   },
   "backup.not_here": {
     code: 698,
@@ -230,7 +230,7 @@ export const ERRORS = {
     http: 429,
     exit: 1,
     text: "The agent reached its limit for today.",
-    hint: "Raise the setting `limits.agentDayCostUsd` or `limits.agentDayTokens`.",
+    hint: "Raise the limit: `gsv config set limits.agentDayCostUsd USD` or `gsv config set limits.agentDayTokens N`.",
   },
   "budget.cost": {
     code: 462,
@@ -239,7 +239,7 @@ export const ERRORS = {
     http: 429,
     exit: 1,
     text: "The run reached its cost limit.",
-    hint: "Say \"continue\" to go on, or raise the setting `limits.runCostUsd`.",
+    hint: "Say \"continue\" to go on, or raise the limit: `gsv config set limits.runCostUsd USD`.",
   },
   "budget.day": {
     code: 468,
@@ -248,7 +248,7 @@ export const ERRORS = {
     http: 429,
     exit: 1,
     text: "The limit of the day is reached.",
-    hint: "Raise the setting `limits.dayCostUsd` or `limits.dayTokens`; `gsv usage` shows what was used.",
+    hint: "Raise the limit: `gsv config set limits.dayCostUsd USD` or `gsv config set limits.dayTokens N`. `gsv usage` shows what was used.",
   },
   "budget.guest": {
     code: 467,
@@ -275,7 +275,7 @@ export const ERRORS = {
     http: 429,
     exit: 1,
     text: "The limit of the month is reached.",
-    hint: "Raise the setting `limits.monthCostUsd` or `limits.monthTokens`; `gsv usage --by day` shows what was used.",
+    hint: "Raise the limit: `gsv config set limits.monthCostUsd USD` or `gsv config set limits.monthTokens N`. `gsv usage --by day` shows what was used.",
   },
   "budget.session": {
     code: 466,
@@ -284,7 +284,7 @@ export const ERRORS = {
     http: 429,
     exit: 1,
     text: "The conversation reached its limit for today.",
-    hint: "Raise the setting `limits.sessionDayCostUsd` or `limits.sessionDayTokens`.",
+    hint: "Raise the limit: `gsv config set limits.sessionDayCostUsd USD` or `gsv config set limits.sessionDayTokens N`.",
   },
   "budget.steps": {
     code: 460,
@@ -293,7 +293,7 @@ export const ERRORS = {
     http: 429,
     exit: 1,
     text: "The run reached its limit of steps.",
-    hint: "Say \"continue\" to go on, or raise the setting `limits.stepsPerRun`.",
+    hint: "Say \"continue\" to go on, or raise the limit: `gsv config set limits.stepsPerRun N`.",
   },
   "budget.time": {
     code: 461,
@@ -302,7 +302,7 @@ export const ERRORS = {
     http: 429,
     exit: 1,
     text: "The run reached its time limit.",
-    hint: "Say \"continue\" to go on, or raise the setting `limits.runMs`.",
+    hint: "Say \"continue\" to go on, or raise the limit: `gsv config set limits.runMs MILLISECONDS`.",
   },
   "channel.failed": {
     code: 542,
@@ -455,7 +455,7 @@ export const ERRORS = {
     http: 400,
     exit: 2,
     text: "The task's data has a key of a higher layer of the prompt, so nothing was run.",
-    hint: "Rename the key: what an agent is, is in its definition alone.",
+    hint: "Rename the key: only the agent's definition may set this layer.",
   },
   "cron.bad_schedule": {
     code: 640,
@@ -490,7 +490,7 @@ export const ERRORS = {
     retryable: false,
     http: 409,
     exit: 1,
-    text: "A run of this job goes on.",
+    text: "A run of this job is under way.",
     hint: "Wait for its end: `gsv cron runs ID`.",
   },
   "cron.too_many": {
@@ -499,7 +499,7 @@ export const ERRORS = {
     retryable: false,
     http: 409,
     exit: 1,
-    text: "There are as many jobs as there may be.",
+    text: "The limit of jobs is reached.",
     hint: "Remove one: `gsv cron list`, `gsv cron remove ID`.",
   },
   "edit.ambiguous": {
@@ -572,7 +572,7 @@ export const ERRORS = {
     http: 403,
     exit: 3,
     text: "The agent's definition does not allow events of this topic.",
-    hint: "Allow the topic in the definition: `gsv agent edit id`.",
+    hint: "Allow the topic in the definition: `gsv agent edit ID`.",
   },
   "event.not_found": {
     code: 596,
@@ -715,7 +715,7 @@ export const ERRORS = {
     retryable: false,
     http: 409,
     exit: 1,
-    text: "There are as many hooks as there may be.",
+    text: "The limit of hooks is reached.",
     hint: "Remove one: `gsv hook list`, `gsv hook remove NAME`.",
   },
   "internal": {
@@ -805,7 +805,7 @@ export const ERRORS = {
     retryable: true,
     http: 429,
     exit: 4,
-    text: "As many events wait as may wait.",
+    text: "Too many events are waiting.",
     hint: "Emit the event again when some have ended: `gsv events list --status waiting_approval`.",
   },
   "limit.jobs": {
@@ -1040,7 +1040,7 @@ export const ERRORS = {
     http: 503,
     exit: 4,
     text: "The model is overloaded.",
-    hint: "Send the message again in a moment, or set `model.fallbacks`.",
+    hint: "Send the message again in a moment, or name a model to try next: `gsv config set model.fallbacks '[{\"provider\": \"PROVIDER\", \"id\": \"MODEL\"}]'`.",
   },
   "model.rate_limited": {
     code: 449,
@@ -1049,7 +1049,7 @@ export const ERRORS = {
     http: 503,
     exit: 4,
     text: "The model provider's rate limit is reached.",
-    hint: "Send the message again in a moment, or set `model.fallbacks`.",
+    hint: "Send the message again in a moment, or name a model to try next: `gsv config set model.fallbacks '[{\"provider\": \"PROVIDER\", \"id\": \"MODEL\"}]'`.",
   },
   "model.refused": {
     code: 459,
@@ -1111,7 +1111,7 @@ export const ERRORS = {
     retryable: false,
     http: 422,
     exit: 1,
-    text: "What arrived is not what was exported.",
+    text: "The import differs from the export.",
     hint: "Give the import up with `gsv deploy import --cancel`, then run it again. If it fails again, make a new export.",
   },
   "move.in_progress": {
@@ -1238,7 +1238,7 @@ export const ERRORS = {
     http: 404,
     exit: 1,
     text: "There is no such node.",
-    hint: "List the nodes: `gsv status`.",
+    hint: "List the machines: `gsv nodes list`.",
   },
   "pack.not_configured": {
     code: 660,
@@ -1345,8 +1345,8 @@ export const ERRORS = {
     retryable: false,
     http: 500,
     exit: 1,
-    text: "The prompt does not have the agent's definition as it was put in force, so it was not used.",
-    hint: "Put the definition in force again: `gsv agent edit id`. When it fails again, report it with `gsv doctor`.",
+    text: "The prompt does not contain the agent's current definition, so it was not used.",
+    hint: "Apply the definition again: `gsv agent show ID --yaml | gsv agent edit ID`. If it fails again, run `gsv doctor` and report its output.",
   },
   "protocol.already_connected": {
     code: 419,
@@ -1481,7 +1481,7 @@ export const ERRORS = {
     http: 404,
     exit: 1,
     text: "There is no such run.",
-    hint: "Tell of the last run: `gsv why`. Name another conversation with `--session KEY`.",
+    hint: "Show the last run: `gsv why`. Name another conversation with `--session KEY`.",
   },
   "search.bad_query": {
     code: 585,
@@ -1507,8 +1507,8 @@ export const ERRORS = {
     retryable: false,
     http: 400,
     exit: 2,
-    text: "This is not a session key.",
-    hint: "List the valid keys: `gsv session list`.",
+    text: "This is not the key of a conversation.",
+    hint: "Use a name such as `notes`, or a key from `gsv session list`.",
   },
   "session.busy": {
     code: 443,
@@ -1516,7 +1516,7 @@ export const ERRORS = {
     retryable: true,
     http: 409,
     exit: 4,
-    text: "The session is being archived.",
+    text: "The conversation is being archived.",
     hint: "Try again in a moment.",
   },
   "session.deleting": {
@@ -1525,8 +1525,8 @@ export const ERRORS = {
     retryable: true,
     http: 409,
     exit: 4,
-    text: "The session is being deleted, so nothing was taken.",
-    hint: "Send it again in a moment: it then starts a new session.",
+    text: "The conversation is being deleted, so the message was not accepted.",
+    hint: "Send the message again in a moment: it then starts a new conversation.",
   },
   "session.not_found": {
     code: 440,
@@ -1534,8 +1534,8 @@ export const ERRORS = {
     retryable: false,
     http: 404,
     exit: 1,
-    text: "There is no such session.",
-    hint: "List the sessions: `gsv session list`.",
+    text: "There is no such conversation.",
+    hint: "List the conversations: `gsv session list`.",
   },
   "session.queue_full": {
     code: 442,
@@ -1543,7 +1543,7 @@ export const ERRORS = {
     retryable: true,
     http: 429,
     exit: 4,
-    text: "Too many messages are waiting in this session.",
+    text: "Too many messages are waiting in this conversation.",
     hint: "Wait for the answer, or stop the run with `/stop`.",
   },
   "session.running": {
@@ -1552,8 +1552,8 @@ export const ERRORS = {
     retryable: false,
     http: 409,
     exit: 1,
-    text: "The session has a run or waiting messages, so it was not deleted.",
-    hint: "Wait for its end, or stop it with the deletion: `gsv session delete KEY --stop`.",
+    text: "The conversation has a run or waiting messages, so it was not deleted.",
+    hint: "Wait for the run to end, or stop it with the deletion: `gsv session delete KEY --stop`.",
   },
   "session.snapshot_required": {
     code: 444,

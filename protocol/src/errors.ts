@@ -20,6 +20,8 @@ const UPDATE_OLDER_SIDE = "Update the older of the two programs. `gsv --version`
 const REPORT_PEER = "This is an error of the connected program. Update it, or report the error to its author.";
 const RETRY = "Try again in a moment.";
 const SEND_AGAIN = "Send the message again.";
+const FALL_BACK =
+  'Send the message again in a moment, or name a model to try next: `gsv config set model.fallbacks \'[{"provider": "PROVIDER", "id": "MODEL"}]\'`.';
 
 // Frames and handshake.
 row("protocol.not_connected", { code: 101, blame: "caller", http: 400, exit: 2 }, "The first frame was not `connect`.", REPORT_PEER);
@@ -155,33 +157,33 @@ row(
 row(
   "session.not_found",
   { code: 440, blame: "caller", http: 404, exit: 1 },
-  "There is no such session.",
-  "List the sessions: `gsv session list`.",
+  "There is no such conversation.",
+  "List the conversations: `gsv session list`.",
 );
 row(
   "session.bad_key",
   { code: 441, blame: "caller", http: 400, exit: 2 },
-  "This is not a session key.",
-  "List the valid keys: `gsv session list`.",
+  "This is not the key of a conversation.",
+  "Use a name such as `notes`, or a key from `gsv session list`.",
 );
 row(
   "session.queue_full",
   { code: 442, blame: "policy", http: 429, exit: 4, retryable: true },
-  "Too many messages are waiting in this session.",
+  "Too many messages are waiting in this conversation.",
   "Wait for the answer, or stop the run with `/stop`.",
 );
-row("session.busy", { code: 443, blame: "policy", http: 409, exit: 4, retryable: true }, "The session is being archived.", RETRY);
+row("session.busy", { code: 443, blame: "policy", http: 409, exit: 4, retryable: true }, "The conversation is being archived.", RETRY);
 row(
   "session.running",
   { code: 431, blame: "caller", http: 409, exit: 1 },
-  "The session has a run or waiting messages, so it was not deleted.",
-  "Wait for its end, or stop it with the deletion: `gsv session delete KEY --stop`.",
+  "The conversation has a run or waiting messages, so it was not deleted.",
+  "Wait for the run to end, or stop it with the deletion: `gsv session delete KEY --stop`.",
 );
 row(
   "session.deleting",
   { code: 432, blame: "policy", http: 409, exit: 4, retryable: true },
-  "The session is being deleted, so nothing was taken.",
-  "Send it again in a moment: it then starts a new session.",
+  "The conversation is being deleted, so the message was not accepted.",
+  "Send the message again in a moment: it then starts a new conversation.",
 );
 row(
   "session.snapshot_required",
@@ -228,17 +230,12 @@ row(
   "The model provider rejected the key.",
   "Set a valid key: `gsv config set apiKeys.PROVIDER -`.",
 );
-row(
-  "model.overloaded",
-  { code: 453, blame: "peer", http: 503, exit: 4, retryable: true },
-  "The model is overloaded.",
-  "Send the message again in a moment, or set `model.fallbacks`.",
-);
+row("model.overloaded", { code: 453, blame: "peer", http: 503, exit: 4, retryable: true }, "The model is overloaded.", FALL_BACK);
 row(
   "model.rate_limited",
   { code: 449, blame: "peer", http: 503, exit: 4, retryable: true },
   "The model provider's rate limit is reached.",
-  "Send the message again in a moment, or set `model.fallbacks`.",
+  FALL_BACK,
 );
 row(
   "model.rejected",
@@ -275,19 +272,19 @@ row(
   "budget.steps",
   { code: 460, blame: "policy", http: 429, exit: 1 },
   "The run reached its limit of steps.",
-  'Say "continue" to go on, or raise the setting `limits.stepsPerRun`.',
+  'Say "continue" to go on, or raise the limit: `gsv config set limits.stepsPerRun N`.',
 );
 row(
   "budget.time",
   { code: 461, blame: "policy", http: 429, exit: 1 },
   "The run reached its time limit.",
-  'Say "continue" to go on, or raise the setting `limits.runMs`.',
+  'Say "continue" to go on, or raise the limit: `gsv config set limits.runMs MILLISECONDS`.',
 );
 row(
   "budget.cost",
   { code: 462, blame: "policy", http: 429, exit: 1 },
   "The run reached its cost limit.",
-  'Say "continue" to go on, or raise the setting `limits.runCostUsd`.',
+  'Say "continue" to go on, or raise the limit: `gsv config set limits.runCostUsd USD`.',
 );
 row(
   "budget.loop",
@@ -299,13 +296,13 @@ row(
   "budget.session",
   { code: 466, blame: "policy", http: 429, exit: 1 },
   "The conversation reached its limit for today.",
-  "Raise the setting `limits.sessionDayCostUsd` or `limits.sessionDayTokens`.",
+  "Raise the limit: `gsv config set limits.sessionDayCostUsd USD` or `gsv config set limits.sessionDayTokens N`.",
 );
 row(
   "budget.agent",
   { code: 469, blame: "policy", http: 429, exit: 1 },
   "The agent reached its limit for today.",
-  "Raise the setting `limits.agentDayCostUsd` or `limits.agentDayTokens`.",
+  "Raise the limit: `gsv config set limits.agentDayCostUsd USD` or `gsv config set limits.agentDayTokens N`.",
 );
 row(
   "budget.guest",
@@ -317,13 +314,13 @@ row(
   "budget.day",
   { code: 468, blame: "policy", http: 429, exit: 1 },
   "The limit of the day is reached.",
-  "Raise the setting `limits.dayCostUsd` or `limits.dayTokens`; `gsv usage` shows what was used.",
+  "Raise the limit: `gsv config set limits.dayCostUsd USD` or `gsv config set limits.dayTokens N`. `gsv usage` shows what was used.",
 );
 row(
   "budget.month",
   { code: 479, blame: "policy", http: 429, exit: 1 },
   "The limit of the month is reached.",
-  "Raise the setting `limits.monthCostUsd` or `limits.monthTokens`; `gsv usage --by day` shows what was used.",
+  "Raise the limit: `gsv config set limits.monthCostUsd USD` or `gsv config set limits.monthTokens N`. `gsv usage --by day` shows what was used.",
 );
 row(
   "run.no_progress",
@@ -335,7 +332,7 @@ row(
   "run.not_found",
   { code: 619, blame: "caller", http: 404, exit: 1 },
   "There is no such run.",
-  "Tell of the last run: `gsv why`. Name another conversation with `--session KEY`.",
+  "Show the last run: `gsv why`. Name another conversation with `--session KEY`.",
 );
 row("run.aborted", { code: 464, blame: "caller", http: 409, exit: 1 }, "The run was stopped.", "Send a message to start another run.");
 
@@ -361,13 +358,13 @@ row(
 row(
   "cron.too_many",
   { code: 643, blame: "policy", http: 409, exit: 1 },
-  "There are as many jobs as there may be.",
+  "The limit of jobs is reached.",
   "Remove one: `gsv cron list`, `gsv cron remove ID`.",
 );
 row(
   "cron.running",
   { code: 644, blame: "caller", http: 409, exit: 1 },
-  "A run of this job goes on.",
+  "A run of this job is under way.",
   "Wait for its end: `gsv cron runs ID`.",
 );
 
@@ -388,7 +385,7 @@ row(
 row(
   "hook.too_many",
   { code: 653, blame: "policy", http: 409, exit: 1 },
-  "There are as many hooks as there may be.",
+  "The limit of hooks is reached.",
   "Remove one: `gsv hook list`, `gsv hook remove NAME`.",
 );
 row(
@@ -546,7 +543,7 @@ row(
   "A newer connection with the same id replaced the node.",
   "Stop the other node, or give one of them another id: `gsv node --id ID`.",
 );
-row("node.unknown", { code: 482, blame: "caller", http: 404, exit: 1 }, "There is no such node.", "List the nodes: `gsv status`.");
+row("node.unknown", { code: 482, blame: "caller", http: 404, exit: 1 }, "There is no such node.", "List the machines: `gsv nodes list`.");
 row(
   "node.online",
   { code: 483, blame: "caller", http: 409, exit: 1 },
@@ -860,7 +857,7 @@ row(
   "agent.limit",
   { code: 572, blame: "policy", http: 429, exit: 1 },
   "There are too many agents.",
-  "Delete an agent that you do not need: `gsv agent delete id`.",
+  "Delete an agent that you do not need: `gsv agent delete ID`.",
 );
 row(
   "agent.kept",
@@ -877,20 +874,20 @@ row(
 row(
   "agent.definition_invalid",
   { code: 575, blame: "caller", http: 422, exit: 1 },
-  "The definition of the agent has mistakes, so it was not put in force.",
+  "The definition has mistakes, so it was not applied.",
   "Repair the named lines; `gsv agent validate FILE` checks again.",
 );
 row(
   "autonomy.boundary",
   { code: 576, blame: "policy", http: 403, exit: 3 },
   "The agent tried to use something that its definition does not allow, so the run was ended.",
-  "Allow it in the list of tools with `gsv agent edit id`, or ask another agent.",
+  "Allow it in the list of tools with `gsv agent edit ID`, or ask another agent.",
 );
 row(
   "prompt.overridden",
   { code: 577, blame: "bug", http: 500, exit: 1 },
-  "The prompt does not have the agent's definition as it was put in force, so it was not used.",
-  "Put the definition in force again: `gsv agent edit id`. When it fails again, report it with `gsv doctor`.",
+  "The prompt does not contain the agent's current definition, so it was not used.",
+  "Apply the definition again: `gsv agent show ID --yaml | gsv agent edit ID`. If it fails again, run `gsv doctor` and report its output.",
 );
 row(
   "task.key_reused",
@@ -902,19 +899,19 @@ row(
   "context.override",
   { code: 579, blame: "caller", http: 400, exit: 2 },
   "The task's data has a key of a higher layer of the prompt, so nothing was run.",
-  "Rename the key: what an agent is, is in its definition alone.",
+  "Rename the key: only the agent's definition may set this layer.",
 );
 row(
   "limit.events",
   { code: 434, blame: "caller", http: 429, exit: 4, retryable: true },
-  "As many events wait as may wait.",
+  "Too many events are waiting.",
   "Emit the event again when some have ended: `gsv events list --status waiting_approval`.",
 );
 row(
   "event.not_allowed",
   { code: 593, blame: "policy", http: 403, exit: 3 },
   "The agent's definition does not allow events of this topic.",
-  "Allow the topic in the definition: `gsv agent edit id`.",
+  "Allow the topic in the definition: `gsv agent edit ID`.",
 );
 row(
   "event.topic_unknown",
@@ -1120,7 +1117,7 @@ row(
 row(
   "move.damaged",
   { code: 697, blame: "peer", http: 422, exit: 1 },
-  "What arrived is not what was exported.",
+  "The import differs from the export.",
   "Give the import up with `gsv deploy import --cancel`, then run it again. If it fails again, make a new export.",
 );
 

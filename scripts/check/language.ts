@@ -19,7 +19,7 @@ const WORDS: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\bheads? that says?\b/i, "name the head"],
   [/\bwhat is no\b/i, "name the thing: Invalid session keys ..."],
   [/\bthe truth about\b/i, "status of"],
-  [/\bgoes where it went\b/i, "keeps its session"],
+  [/\b(?:goes where it|go where they) went\b/i, "keeps its session, its receiver"],
 ];
 
 /** The list itself and what is generated or quoted. */

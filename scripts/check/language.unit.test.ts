@@ -14,6 +14,8 @@ describe("words that make the text hard to read", () => {
       "kept for ever",
       "what is no key",
       "The truth about one channel",
+      "A retry goes where it went",
+      "secrets that go where they went",
     ])
       assert.equal(found(text), 1, text);
     assert.equal(found("one line: nobody and somebody"), 2);

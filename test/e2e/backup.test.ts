@@ -264,7 +264,7 @@ describe("a copy that is restored beside its gateway", () => {
   it("[ST10] the stop of a conversation that does not exist is an error, and names the one that is meant", async () => {
     const stop = async (name: string): Promise<Ran> => machine.gsv(["stop", name]);
     const unknown = await stop("nothing");
-    assert.deepEqual([unknown.code, /There is no session .*nothing/.test(unknown.stderr)], [1, true], unknown.stderr);
+    assert.deepEqual([unknown.code, /There is no conversation .*nothing/.test(unknown.stderr)], [1, true], unknown.stderr);
     assert.match((await stop("ain")).stderr, /Did you mean agent:main:cli:dm:main\?/);
     assert.match((await machine.gsv(["stop"])).stderr, /Nothing was running/);
   });

@@ -75,7 +75,7 @@ describe("docs/getting-started.md", () => {
     const commands = commandsOf("getting-started.md");
     assert.ok(commands.length >= 15, commands.join("\n"));
     for (const command of commands)
-      await run(machine, command.replace("--provider anthropic --model claude-sonnet-4-5", "--provider lab --model fake-1"));
+      await run(machine, command.replace("--provider anthropic --model claude-sonnet-5", "--provider lab --model fake-1"));
     assert.match(await machine.ok("workspace", "cat", "USER.md"), /^- Name: Sam$/m);
   });
 });

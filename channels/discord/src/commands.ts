@@ -19,7 +19,7 @@ export const APPLICATION_COMMANDS: readonly Command[] = [
   {
     name: "model",
     description: "Show or change the model.",
-    options: [{ type: 3, name: "name", description: "For example anthropic/claude-sonnet-4-5", required: false, max_length: 200 }],
+    options: [{ type: 3, name: "name", description: "For example anthropic/claude-sonnet-5", required: false, max_length: 200 }],
   },
   { name: "help", description: "List the commands." },
 ];

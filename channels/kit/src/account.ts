@@ -85,7 +85,7 @@ export class Account {
   #platform: Platform | undefined;
   #connecting: Promise<void> | undefined;
   #alarmAt: number | undefined;
-  /** After an error that no retry was planned for: what is due then would ring at once, without end. */
+  /** After an unexpected error no new alarm is set before this time: the row that is due would set it off again at once. */
   #restUntil = 0;
   /** In memory only: a connection ends with this instance. */
   #connectedSince: number | undefined;
@@ -370,7 +370,7 @@ export class Account {
   }
   #failed(what: string, error: unknown): void {
     this.#host.log(`${what}_failed`, { error: errorText(error) });
-    this.#restUntil = this.#host.now() + KIT.leaseMs;
+    this.#restUntil = this.#host.now() + KIT.restMs;
   }
   #arm(): void {
     const now = this.#host.now();
@@ -379,7 +379,7 @@ export class Account {
     if (this.#started() && this.#platform?.isAtRest?.() !== true) times.push(now + KIT.residentMs);
     if (times.length === 0) return;
     // The clock may have been set back.
-    const rest = Math.min(this.#restUntil, now + KIT.leaseMs);
+    const rest = Math.min(this.#restUntil, now + KIT.restMs);
     const at = Math.max(now + 20, rest, Math.min(...times));
     if (this.#alarmAt !== undefined && this.#alarmAt <= at && this.#alarmAt > now) return;
     this.#alarmAt = at;

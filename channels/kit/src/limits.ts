@@ -33,6 +33,8 @@ export const KIT = {
   residentMs: 30_000,
   /** The lease of work under way; afterwards it is examined again, also by a new instance (promises P12). */
   leaseMs: 30_000,
+  /** No new alarm is set for so long after an unexpected error (promises P12). */
+  restMs: 30_000,
   /** Rows that one step of pruning removes. */
   pruneRows: 500,
 } as const;

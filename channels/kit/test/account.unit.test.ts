@@ -299,6 +299,22 @@ test("[P12] an account that waits for a person is not kept in memory; its queued
   );
   assert.equal(world.alarmAt, undefined);
 });
+test("[P12] work that fails is tried again after a rest, not at once, and goes on when its cause is gone", async () => {
+  const world = new World();
+  Object.assign(world, { connected: false, atRest: true });
+  world.account.send(world.message("d1", "anna", "hello"));
+  await world.pass(23 * HOUR);
+  // The delivery fails after a day, and that can't be stored: its time stays in the past.
+  world.db.query("CREATE TRIGGER broken BEFORE DELETE ON outbox BEGIN SELECT RAISE(ABORT, 'the disk is broken'); END");
+  await world.pass(HOUR);
+  await world.pass(HOUR);
+  const failures = world.logs.filter((line) => line.includes("work_failed")).length;
+  // Two in each rest: the alarm that was set before the work, in case the instance dies, rings once more.
+  assert.ok(failures >= 2 && failures <= (2 * HOUR) / KIT.restMs, `${failures} in an hour`);
+  world.db.query("DROP TRIGGER broken");
+  await world.pass(KIT.restMs);
+  assert.deepEqual([world.reports.map(({ state }) => state), world.alarmAt], [["failed"], undefined]);
+});
 test("[P9] a stopped account reports deliveries that could not be sent for a day", async () => {
   const world = new World();
   await world.account.start({});

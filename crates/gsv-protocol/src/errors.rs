@@ -4,7 +4,7 @@
 
 use crate::error_table::{Blame, ErrorReason};
 
-/// The definition of the agent has mistakes, so it was not put in force.
+/// The definition has mistakes, so it was not applied.
 pub const AGENT_DEFINITION_INVALID: ErrorReason = ErrorReason {
     reason: "agent.definition_invalid",
     code: 575,
@@ -12,7 +12,7 @@ pub const AGENT_DEFINITION_INVALID: ErrorReason = ErrorReason {
     retryable: false,
     http: 422,
     exit: 1,
-    text: "The definition of the agent has mistakes, so it was not put in force.",
+    text: "The definition has mistakes, so it was not applied.",
     hint: "Repair the named lines; `gsv agent validate FILE` checks again.",
 };
 
@@ -61,7 +61,7 @@ pub const AGENT_LIMIT: ErrorReason = ErrorReason {
     http: 429,
     exit: 1,
     text: "There are too many agents.",
-    hint: "Delete an agent that you do not need: `gsv agent delete id`.",
+    hint: "Delete an agent that you do not need: `gsv agent delete ID`.",
 };
 
 /// There is no such agent.
@@ -265,7 +265,7 @@ pub const AUTONOMY_BOUNDARY: ErrorReason = ErrorReason {
     http: 403,
     exit: 3,
     text: "The agent tried to use something that its definition does not allow, so the run was ended.",
-    hint: "Allow it in the list of tools with `gsv agent edit id`, or ask another agent.",
+    hint: "Allow it in the list of tools with `gsv agent edit ID`, or ask another agent.",
 };
 
 /// Backups are scheduled only for a gateway that runs on this machine.
@@ -289,7 +289,7 @@ pub const BUDGET_AGENT: ErrorReason = ErrorReason {
     http: 429,
     exit: 1,
     text: "The agent reached its limit for today.",
-    hint: "Raise the setting `limits.agentDayCostUsd` or `limits.agentDayTokens`.",
+    hint: "Raise the limit: `gsv config set limits.agentDayCostUsd USD` or `gsv config set limits.agentDayTokens N`.",
 };
 
 /// The run reached its cost limit.
@@ -301,7 +301,7 @@ pub const BUDGET_COST: ErrorReason = ErrorReason {
     http: 429,
     exit: 1,
     text: "The run reached its cost limit.",
-    hint: "Say \"continue\" to go on, or raise the setting `limits.runCostUsd`.",
+    hint: "Say \"continue\" to go on, or raise the limit: `gsv config set limits.runCostUsd USD`.",
 };
 
 /// The limit of the day is reached.
@@ -313,7 +313,7 @@ pub const BUDGET_DAY: ErrorReason = ErrorReason {
     http: 429,
     exit: 1,
     text: "The limit of the day is reached.",
-    hint: "Raise the setting `limits.dayCostUsd` or `limits.dayTokens`; `gsv usage` shows what was used.",
+    hint: "Raise the limit: `gsv config set limits.dayCostUsd USD` or `gsv config set limits.dayTokens N`. `gsv usage` shows what was used.",
 };
 
 /// The limit for guests is reached for today.
@@ -349,7 +349,7 @@ pub const BUDGET_MONTH: ErrorReason = ErrorReason {
     http: 429,
     exit: 1,
     text: "The limit of the month is reached.",
-    hint: "Raise the setting `limits.monthCostUsd` or `limits.monthTokens`; `gsv usage --by day` shows what was used.",
+    hint: "Raise the limit: `gsv config set limits.monthCostUsd USD` or `gsv config set limits.monthTokens N`. `gsv usage --by day` shows what was used.",
 };
 
 /// The conversation reached its limit for today.
@@ -361,7 +361,7 @@ pub const BUDGET_SESSION: ErrorReason = ErrorReason {
     http: 429,
     exit: 1,
     text: "The conversation reached its limit for today.",
-    hint: "Raise the setting `limits.sessionDayCostUsd` or `limits.sessionDayTokens`.",
+    hint: "Raise the limit: `gsv config set limits.sessionDayCostUsd USD` or `gsv config set limits.sessionDayTokens N`.",
 };
 
 /// The run reached its limit of steps.
@@ -373,7 +373,7 @@ pub const BUDGET_STEPS: ErrorReason = ErrorReason {
     http: 429,
     exit: 1,
     text: "The run reached its limit of steps.",
-    hint: "Say \"continue\" to go on, or raise the setting `limits.stepsPerRun`.",
+    hint: "Say \"continue\" to go on, or raise the limit: `gsv config set limits.stepsPerRun N`.",
 };
 
 /// The run reached its time limit.
@@ -385,7 +385,7 @@ pub const BUDGET_TIME: ErrorReason = ErrorReason {
     http: 429,
     exit: 1,
     text: "The run reached its time limit.",
-    hint: "Say \"continue\" to go on, or raise the setting `limits.runMs`.",
+    hint: "Say \"continue\" to go on, or raise the limit: `gsv config set limits.runMs MILLISECONDS`.",
 };
 
 /// The channel did not answer correctly.
@@ -589,7 +589,7 @@ pub const CONTEXT_OVERRIDE: ErrorReason = ErrorReason {
     http: 400,
     exit: 2,
     text: "The task's data has a key of a higher layer of the prompt, so nothing was run.",
-    hint: "Rename the key: what an agent is, is in its definition alone.",
+    hint: "Rename the key: only the agent's definition may set this layer.",
 };
 
 /// The schedule can't be used.
@@ -628,7 +628,7 @@ pub const CRON_NOT_FOUND: ErrorReason = ErrorReason {
     hint: "List the jobs: `gsv cron list`.",
 };
 
-/// A run of this job goes on.
+/// A run of this job is under way.
 pub const CRON_RUNNING: ErrorReason = ErrorReason {
     reason: "cron.running",
     code: 644,
@@ -636,11 +636,11 @@ pub const CRON_RUNNING: ErrorReason = ErrorReason {
     retryable: false,
     http: 409,
     exit: 1,
-    text: "A run of this job goes on.",
+    text: "A run of this job is under way.",
     hint: "Wait for its end: `gsv cron runs ID`.",
 };
 
-/// There are as many jobs as there may be.
+/// The limit of jobs is reached.
 pub const CRON_TOO_MANY: ErrorReason = ErrorReason {
     reason: "cron.too_many",
     code: 643,
@@ -648,7 +648,7 @@ pub const CRON_TOO_MANY: ErrorReason = ErrorReason {
     retryable: false,
     http: 409,
     exit: 1,
-    text: "There are as many jobs as there may be.",
+    text: "The limit of jobs is reached.",
     hint: "Remove one: `gsv cron list`, `gsv cron remove ID`.",
 };
 
@@ -745,7 +745,7 @@ pub const EVENT_NOT_ALLOWED: ErrorReason = ErrorReason {
     http: 403,
     exit: 3,
     text: "The agent's definition does not allow events of this topic.",
-    hint: "Allow the topic in the definition: `gsv agent edit id`.",
+    hint: "Allow the topic in the definition: `gsv agent edit ID`.",
 };
 
 /// There is no such event.
@@ -928,7 +928,7 @@ pub const HOOK_REFUSED: ErrorReason = ErrorReason {
     hint: "The owner sees the hooks and what they refused with `gsv hook list`.",
 };
 
-/// There are as many hooks as there may be.
+/// The limit of hooks is reached.
 pub const HOOK_TOO_MANY: ErrorReason = ErrorReason {
     reason: "hook.too_many",
     code: 653,
@@ -936,7 +936,7 @@ pub const HOOK_TOO_MANY: ErrorReason = ErrorReason {
     retryable: false,
     http: 409,
     exit: 1,
-    text: "There are as many hooks as there may be.",
+    text: "The limit of hooks is reached.",
     hint: "Remove one: `gsv hook list`, `gsv hook remove NAME`.",
 };
 
@@ -1048,7 +1048,7 @@ pub const JOB_NOT_FOUND: ErrorReason = ErrorReason {
     hint: "List the jobs with `gsv job list`. A job is deleted a week after its end.",
 };
 
-/// As many events wait as may wait.
+/// Too many events are waiting.
 pub const LIMIT_EVENTS: ErrorReason = ErrorReason {
     reason: "limit.events",
     code: 434,
@@ -1056,7 +1056,7 @@ pub const LIMIT_EVENTS: ErrorReason = ErrorReason {
     retryable: true,
     http: 429,
     exit: 4,
-    text: "As many events wait as may wait.",
+    text: "Too many events are waiting.",
     hint: "Emit the event again when some have ended: `gsv events list --status waiting_approval`.",
 };
 
@@ -1369,7 +1369,7 @@ pub const MODEL_OVERLOADED: ErrorReason = ErrorReason {
     http: 503,
     exit: 4,
     text: "The model is overloaded.",
-    hint: "Send the message again in a moment, or set `model.fallbacks`.",
+    hint: "Send the message again in a moment, or name a model to try next: `gsv config set model.fallbacks '[{\"provider\": \"PROVIDER\", \"id\": \"MODEL\"}]'`.",
 };
 
 /// The model provider's rate limit is reached.
@@ -1381,7 +1381,7 @@ pub const MODEL_RATE_LIMITED: ErrorReason = ErrorReason {
     http: 503,
     exit: 4,
     text: "The model provider's rate limit is reached.",
-    hint: "Send the message again in a moment, or set `model.fallbacks`.",
+    hint: "Send the message again in a moment, or name a model to try next: `gsv config set model.fallbacks '[{\"provider\": \"PROVIDER\", \"id\": \"MODEL\"}]'`.",
 };
 
 /// The model declined to answer.
@@ -1456,7 +1456,7 @@ pub const MOVE_CHANGED: ErrorReason = ErrorReason {
     hint: "Leave it stopped, then run the same `gsv deploy export FILE` again.",
 };
 
-/// What arrived is not what was exported.
+/// The import differs from the export.
 pub const MOVE_DAMAGED: ErrorReason = ErrorReason {
     reason: "move.damaged",
     code: 697,
@@ -1464,7 +1464,7 @@ pub const MOVE_DAMAGED: ErrorReason = ErrorReason {
     retryable: false,
     http: 422,
     exit: 1,
-    text: "What arrived is not what was exported.",
+    text: "The import differs from the export.",
     hint: "Give the import up with `gsv deploy import --cancel`, then run it again. If it fails again, make a new export.",
 };
 
@@ -1633,7 +1633,7 @@ pub const NODE_UNKNOWN: ErrorReason = ErrorReason {
     http: 404,
     exit: 1,
     text: "There is no such node.",
-    hint: "List the nodes: `gsv status`.",
+    hint: "List the machines: `gsv nodes list`.",
 };
 
 /// A setting of the pack is missing.
@@ -1768,7 +1768,7 @@ pub const PROCESS_UNKNOWN: ErrorReason = ErrorReason {
     hint: "List the background processes with the Process tool.",
 };
 
-/// The prompt does not have the agent's definition as it was put in force, so it was not used.
+/// The prompt does not contain the agent's current definition, so it was not used.
 pub const PROMPT_OVERRIDDEN: ErrorReason = ErrorReason {
     reason: "prompt.overridden",
     code: 577,
@@ -1776,8 +1776,8 @@ pub const PROMPT_OVERRIDDEN: ErrorReason = ErrorReason {
     retryable: false,
     http: 500,
     exit: 1,
-    text: "The prompt does not have the agent's definition as it was put in force, so it was not used.",
-    hint: "Put the definition in force again: `gsv agent edit id`. When it fails again, report it with `gsv doctor`.",
+    text: "The prompt does not contain the agent's current definition, so it was not used.",
+    hint: "Apply the definition again: `gsv agent show ID --yaml | gsv agent edit ID`. If it fails again, run `gsv doctor` and report its output.",
 };
 
 /// This socket is already connected.
@@ -1957,7 +1957,7 @@ pub const RUN_NOT_FOUND: ErrorReason = ErrorReason {
     http: 404,
     exit: 1,
     text: "There is no such run.",
-    hint: "Tell of the last run: `gsv why`. Name another conversation with `--session KEY`.",
+    hint: "Show the last run: `gsv why`. Name another conversation with `--session KEY`.",
 };
 
 /// The search query has no words.
@@ -1984,7 +1984,7 @@ pub const SESSION_ARCHIVE_FAILED: ErrorReason = ErrorReason {
     hint: "Try again in a moment.",
 };
 
-/// This is not a session key.
+/// This is not the key of a conversation.
 pub const SESSION_BAD_KEY: ErrorReason = ErrorReason {
     reason: "session.bad_key",
     code: 441,
@@ -1992,11 +1992,11 @@ pub const SESSION_BAD_KEY: ErrorReason = ErrorReason {
     retryable: false,
     http: 400,
     exit: 2,
-    text: "This is not a session key.",
-    hint: "List the valid keys: `gsv session list`.",
+    text: "This is not the key of a conversation.",
+    hint: "Use a name such as `notes`, or a key from `gsv session list`.",
 };
 
-/// The session is being archived.
+/// The conversation is being archived.
 pub const SESSION_BUSY: ErrorReason = ErrorReason {
     reason: "session.busy",
     code: 443,
@@ -2004,11 +2004,11 @@ pub const SESSION_BUSY: ErrorReason = ErrorReason {
     retryable: true,
     http: 409,
     exit: 4,
-    text: "The session is being archived.",
+    text: "The conversation is being archived.",
     hint: "Try again in a moment.",
 };
 
-/// The session is being deleted, so nothing was taken.
+/// The conversation is being deleted, so the message was not accepted.
 pub const SESSION_DELETING: ErrorReason = ErrorReason {
     reason: "session.deleting",
     code: 432,
@@ -2016,11 +2016,11 @@ pub const SESSION_DELETING: ErrorReason = ErrorReason {
     retryable: true,
     http: 409,
     exit: 4,
-    text: "The session is being deleted, so nothing was taken.",
-    hint: "Send it again in a moment: it then starts a new session.",
+    text: "The conversation is being deleted, so the message was not accepted.",
+    hint: "Send the message again in a moment: it then starts a new conversation.",
 };
 
-/// There is no such session.
+/// There is no such conversation.
 pub const SESSION_NOT_FOUND: ErrorReason = ErrorReason {
     reason: "session.not_found",
     code: 440,
@@ -2028,11 +2028,11 @@ pub const SESSION_NOT_FOUND: ErrorReason = ErrorReason {
     retryable: false,
     http: 404,
     exit: 1,
-    text: "There is no such session.",
-    hint: "List the sessions: `gsv session list`.",
+    text: "There is no such conversation.",
+    hint: "List the conversations: `gsv session list`.",
 };
 
-/// Too many messages are waiting in this session.
+/// Too many messages are waiting in this conversation.
 pub const SESSION_QUEUE_FULL: ErrorReason = ErrorReason {
     reason: "session.queue_full",
     code: 442,
@@ -2040,11 +2040,11 @@ pub const SESSION_QUEUE_FULL: ErrorReason = ErrorReason {
     retryable: true,
     http: 429,
     exit: 4,
-    text: "Too many messages are waiting in this session.",
+    text: "Too many messages are waiting in this conversation.",
     hint: "Wait for the answer, or stop the run with `/stop`.",
 };
 
-/// The session has a run or waiting messages, so it was not deleted.
+/// The conversation has a run or waiting messages, so it was not deleted.
 pub const SESSION_RUNNING: ErrorReason = ErrorReason {
     reason: "session.running",
     code: 431,
@@ -2052,8 +2052,8 @@ pub const SESSION_RUNNING: ErrorReason = ErrorReason {
     retryable: false,
     http: 409,
     exit: 1,
-    text: "The session has a run or waiting messages, so it was not deleted.",
-    hint: "Wait for its end, or stop it with the deletion: `gsv session delete KEY --stop`.",
+    text: "The conversation has a run or waiting messages, so it was not deleted.",
+    hint: "Wait for the run to end, or stop it with the deletion: `gsv session delete KEY --stop`.",
 };
 
 /// The requested events are too old to replay.

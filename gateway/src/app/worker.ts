@@ -35,8 +35,9 @@ export { Session } from "./session-do.ts";
 /** How the name of the dead-letter queue ends. */
 const DEAD_LETTERS = "-dead-letter";
 const EVENT_RETRY_SECONDS = 30;
-/** Opens the table of the bucket, whether there is such an object or not. */
+/** Any key: a `head` of it makes the bucket open its table. */
 const ANY_KEY = "agents";
+/** How long an answer about newer state waits for the databases and the bucket to open. */
 const OPENED_MS = 5000;
 const hooks = new HookDoor();
 const webhooks = new Webhooks(() => systemClock.now());
@@ -163,8 +164,8 @@ async function run(request: Request, env: Env): Promise<Response> {
 async function asTaskCaller(asker: HttpCaller, env: Env, work: () => Promise<Response>): Promise<Response> {
   const callers = instance.admitted;
   const isKnown = callers.has(asker);
-  // Callers that have lost the right meanwhile must not take every place of a body.
-  const release = isKnown ? unasked.take("tasks") : undefined;
+  // Callers that have lost the right meanwhile must not take every slot.
+  const release = isKnown ? admittedSlots.take("tasks") : undefined;
   if (release === undefined) {
     const refused = await refusalOf(asker, env, "chat");
     if (refused !== undefined) callers.remove(asker);
@@ -178,7 +179,8 @@ async function asTaskCaller(asker: HttpCaller, env: Env, work: () => Promise<Res
   if (refused !== undefined) callers.remove(asker);
   return refused ?? answer;
 }
-const unasked = new Slots(LIMITS.taskBodiesAtOnce / 2);
+/** For the bodies of callers whose token is not checked again first. */
+const admittedSlots = new Slots(LIMITS.taskBodiesAtOnce / 2);
 const REFUSED_CALLER: ReadonlySet<number> = new Set([401, 403]);
 
 /** `/jobs`. A token that may only read may look at jobs. */
@@ -241,8 +243,8 @@ async function stateHealth(env: Env, log: Logger): Promise<Response> {
 }
 
 /**
- * The refusal when a newer version has written the state, which the supervisor asks for at each start (gateway rule UP2). Each other fault
- * is one of the requests that meet it, and a slow disk keeps no gateway from its start. Costs work once, because it needs no token.
+ * The refusal when a newer version has written the state, for which the supervisor asks at each start (gateway rule UP2). Other faults are
+ * reported by the requests that meet them, and a slow disk does not delay the start further. Does its work once, because the request needs no token.
  */
 async function newerState(env: Env, log: Logger): Promise<Response | undefined> {
   instance.opened ??= Promise.allSettled([gatewayStub(env).opened(), env.STORAGE.head(ANY_KEY)]);

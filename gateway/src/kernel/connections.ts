@@ -74,8 +74,7 @@ export interface Connection {
   seenAt: number;
   /** `carries`: it is an end of transfers, and acknowledges what it receives as a node does. */
   readonly rate: { start: number; count: number; carries?: true };
-  /** Number of binary frames and messages about transfers that are not bound to this connection. */
-  /** Chunks of no transfer in the current minute, and its begin. */
+  /** Binary frames and transfer messages without a transfer on this connection, counted for a minute from `start`. */
   strays: { start: number; count: number };
 }
 export type AnyConnection = OpenConnection | Connection;

@@ -14,5 +14,5 @@ export function caseProblem(name: string, taken: readonly string[]): string | un
   const other = taken.includes(name) ? undefined : taken.find((one) => isSameMachine(one, name));
   return other === undefined
     ? undefined
-    : `There is a machine \`${other}\` already, and names of machines differ in more than case. Use another name, or \`${other}\` if it is the same machine.`;
+    : `A machine is already called \`${other}\`, and two names must differ in more than upper and lower case. Use another name, or \`${other}\` if it is the same machine.`;
 }

@@ -35,7 +35,7 @@ export function namedSession(config: Names, raw: string): Result<NamedSession> {
 const named = (outcome: KeyOutcome): Result<NamedSession> =>
   outcome.ok
     ? succeed({ key: outcome.key, address: outcome.address })
-    : fail("session.bad_key", `This is not a session key: ${outcome.problem}.`);
+    : fail("session.bad_key", `This is not the key of a conversation: ${outcome.problem}.`);
 
 /** A session that may be written to: its agent exists. Sessions of an agent that was removed can only be read. */
 export function writableSession(config: Names & Agents & Pick<Config, "hasAgent">, raw: string): Result<NamedSession> {
@@ -50,8 +50,8 @@ export function existingSession(config: Names, sessions: Pick<SessionDirectory, 
   if (!found.ok || sessions.find(found.value.key) !== undefined) return found;
   return fail(
     "session.not_found",
-    `There is no session ${found.value.key}.`,
-    "A session begins with its first message. List the sessions: `gsv session list`.",
+    `There is no conversation ${found.value.key}.`,
+    "A conversation begins with its first message. List the conversations: `gsv session list`.",
   );
 }
 

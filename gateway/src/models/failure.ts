@@ -3,6 +3,7 @@
  * Never lets a key, a header's value or a provider's control characters into a message.
  */
 import { getOverflowPatterns } from "@mariozechner/pi-ai/utils/overflow";
+import { ERRORS } from "../../../protocol/gen/errors.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import { HIDDEN, hideValues, spellingsOf } from "../../../protocol/runtime/secret-shapes.ts";
 import type { ModelOutcome } from "../ports/model.ts";
@@ -155,7 +156,7 @@ function ofStatus(target: Target, status: number, body: string, retryAfterMs: nu
     case 429:
       return failed(
         "model.rate_limited",
-        `${who} rejected the request because of a rate limit (HTTP 429). Send the message again in a moment, or set \`model.fallbacks\`.${quote}`,
+        `${who} rejected the request because of a rate limit (HTTP 429). ${ERRORS["model.rate_limited"].hint}${quote}`,
         true,
         retryAfterMs,
       );
@@ -163,7 +164,7 @@ function ofStatus(target: Target, status: number, body: string, retryAfterMs: nu
     case 529:
       return failed(
         "model.overloaded",
-        `${target.id} is overloaded (HTTP ${status}). Send the message again in a moment, or set \`model.fallbacks\`.${quote}`,
+        `${target.id} is overloaded (HTTP ${status}). ${ERRORS["model.overloaded"].hint}${quote}`,
         true,
         retryAfterMs,
       );

@@ -155,7 +155,7 @@ function parseCommand(text: string): Parsed | undefined {
       if (model) return found({ name, model });
       return /^[^\s/]{1,256}$/.test(rest)
         ? found({ name, named: rest })
-        : bad("Name the model as provider/id, for example `/model anthropic/claude-sonnet-4-5`.");
+        : bad("Name the model as provider/id, for example `/model anthropic/claude-sonnet-5`.");
     }
     case "think": {
       if (rest === "") return found({ name });

@@ -76,7 +76,7 @@ const END_WAIT_MS = 3_000;
 const WHY_CHARS = 2_048;
 const NOT_FOUND: Result<never> = {
   ok: false,
-  error: { reason: "session.not_found", message: "There is no such session: it has no messages yet." },
+  error: { reason: "session.not_found", message: "There is no such conversation: it has no messages yet." },
 };
 const fail = (error: GsvError): Result<never> => ({ ok: false, error });
 const bug = (what: string): Error => new Error(`the session answered ${what} with something else`);
@@ -141,7 +141,7 @@ export class SessionService implements Omit<SessionPort, "erase"> {
 
   async end(): Promise<Result<SpendState>> {
     if (!this.#driver.state) return succeed({ report: NO_REPORT, open: NOTHING });
-    if (this.#driver.state.run.phase === "archiving") return failure("session.busy", "The session is being archived.");
+    if (this.#driver.state.run.phase === "archiving") return failure("session.busy", "The conversation is being archived.");
     this.#held({ type: "Held", held: true, isDeleted: true });
     await this.#driver.quiet(END_WAIT_MS);
     return succeed(this.#driver.spend.spent());

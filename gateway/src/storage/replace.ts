@@ -61,8 +61,9 @@ export type BeforeChange = (
 ) => Promise<Result<void>>;
 
 export interface Replacer {
-  /** `once`: a concurrent change is a conflict and is not retried. */
-  /** `maxBytes` is the largest content, by default LIMITS.workspaceFileBytes. */
+  /**
+   * `once`: a concurrent change is a conflict and is not retried. `maxBytes`: the largest content, by default LIMITS.workspaceFileBytes.
+   */
   replace(
     agentId: string,
     path: WorkspacePath,

@@ -56,7 +56,7 @@ describe("[PO6] toolApproval", () => {
     await set("toolApproval.rules", rules.toReversed());
     expect(await set("toolApproval.rules", rules.toReversed())).not.toHaveProperty("warnings");
     expect(await set("toolApproval.rules", [rules[1]])).toMatchObject({
-      warnings: ['toolApproval.rules: removed "no-rm" (deny). Rules that you want to keep are a part of the list that you set'],
+      warnings: ['toolApproval.rules: removed "no-rm" (deny). To keep a rule, include it in the new list.'],
     });
   });
   test("a rule for a machine that is not known is stored with a warning", async () => {

@@ -243,5 +243,5 @@ function problemsText(problems: readonly DefinitionProblem[]): string {
         `${[line === undefined ? "" : `line ${line}`, path].filter((part) => part !== "").join(", ")}: ${problem}`,
     );
   const more = problems.length > NAMED_PROBLEMS ? ` and ${problems.length - NAMED_PROBLEMS} more` : "";
-  return `agent.yaml has ${problems.length === 1 ? "a mistake" : `${problems.length} mistakes`}, so it was not put in force. ${lines.join(" ")}${more}`;
+  return `agent.yaml has ${problems.length === 1 ? "a mistake" : `${problems.length} mistakes`}, so it was not applied. ${lines.join(" ")}${more}`;
 }

@@ -81,7 +81,7 @@ export class ChannelRouter {
         "session.bad_key",
         route.problem === "unknown-agent"
           ? `A binding names the agent ${route.agentId}, which does not exist. Fix \`agents.bindings\`.`
-          : `This is not a valid session key: ${route.why}.`,
+          : `This is not the key of a conversation: ${route.why}.`,
       );
     }
     return succeed({ key: route.key, address: route.address });

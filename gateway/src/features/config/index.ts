@@ -11,7 +11,7 @@ import type { Replaced } from "../../kernel/config/whole.ts";
 import type { Caller, FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { policyCheck } from "./policy-check.ts";
-import { unboundProblem } from "./bound.ts";
+import { missingBindingProblem } from "./missing-binding.ts";
 import { CONFIG_TOOLS } from "./tools.ts";
 import { unusedSettings } from "./unused.ts";
 
@@ -39,7 +39,10 @@ const set = (path: string, warnings: readonly string[]) =>
   succeed({ ok: true, path, ...(warnings.length === 0 ? {} : { warnings: warnings.slice(0, MAX_LISTED) }) } as const);
 
 const configMethods = ({ arm, audit, background, config, native, nodes, packs, channelNames, embedding }: Ports): Handlers => {
-  const bound: ChangeCheck = both((next, before) => unboundProblem(next, before, embedding.ai !== undefined), packs.problem);
+  const fitsDeployment: ChangeCheck = both(
+    (next, before) => missingBindingProblem(next, before, embedding.ai !== undefined),
+    packs.problem,
+  );
   return {
     "config.get": (_caller, params) => {
       const read = config.read(params.path);
@@ -56,27 +59,27 @@ const configMethods = ({ arm, audit, background, config, native, nodes, packs, c
     "config.set": async (_caller, params) => {
       if (!params.path.includes(POLICY)) {
         if (OF_PACKS.test(params.path)) await packs.prepare();
-        const change = config.set(params.path, params.value, bound);
+        const change = config.set(params.path, params.value, fitsDeployment);
         // Deadlines may follow from settings.
         arm();
         return change.ok ? set(change.value.path, unusedSettings(change.value.path, change.value.config, channelNames())) : change;
       }
       const policy = policyCheck(await loadRegexEngine(), native, nodes);
-      const change = config.set(params.path, params.value, both(policy.check, bound));
+      const change = config.set(params.path, params.value, both(policy.check, fitsDeployment));
       if (!change.ok) return change;
       return set(change.value.path, policy.warnings(change.value.config));
     },
     "config.unset": async (_caller, params) => {
       if (OF_PACKS.test(params.path)) await packs.prepare();
       const policy = params.path.includes(POLICY) ? policyCheck(await loadRegexEngine(), native, nodes) : undefined;
-      const change = config.unset(params.path, policy === undefined ? bound : both(policy.check, bound));
+      const change = config.unset(params.path, policy === undefined ? fitsDeployment : both(policy.check, fitsDeployment));
       arm();
       return change.ok ? succeed({ ok: true, path: change.value.path, wasSet: change.value.wasSet }) : change;
     },
     "config.replace": async (caller, params) => {
       const policy = policyCheck(await loadRegexEngine(), native, nodes);
       if (OF_PACKS.test(JSON.stringify(params.config))) await packs.prepare();
-      const replaced = config.replace(params.config, params.version, both(policy.check, bound));
+      const replaced = config.replace(params.config, params.version, both(policy.check, fitsDeployment));
       background("audit", audit.append(entryOf(caller, replaced)));
       if (!replaced.ok) return replaced;
       arm();

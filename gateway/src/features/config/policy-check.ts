@@ -44,8 +44,5 @@ function removedText(before: Readonly<GsvConfig>, next: Readonly<GsvConfig>): st
   if (gone.length === 0) return undefined;
   const names = gone.slice(0, MOST_REMOVED).map(({ id, decision }) => `${JSON.stringify(id)} (${decision})`);
   const more = gone.length > names.length ? ` and ${gone.length - names.length} more` : "";
-  return `toolApproval.rules: removed ${names.join(", ")}${more}. Rules that you want to keep are a part of the list that you set`.slice(
-    0,
-    1024,
-  );
+  return `toolApproval.rules: removed ${names.join(", ")}${more}. To keep a rule, include it in the new list.`.slice(0, 1024);
 }

@@ -1,4 +1,4 @@
-/** Makes invitations and exchanges them (RM7 to RM9). A part of its own, which is loaded with the first one. */
+/** Creates, lists, revokes and exchanges invitations (RM7 to RM9, RM12). A part of its own, which is loaded with the first one. */
 import { toHex } from "../../../../protocol/runtime/hex.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type {

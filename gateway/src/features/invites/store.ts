@@ -44,7 +44,7 @@ export class InviteStore {
       inviteOf,
     );
   }
-  /** The ids of the invitations that could be used until now. `id`: only this one. */
+  /** Revokes open invitations by ending them now, and returns their ids. `id`: only this one. */
   revoke(id: string | undefined, now: number): readonly string[] {
     return all<{ id: string }>(
       this.#db.sql,

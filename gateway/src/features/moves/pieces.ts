@@ -6,7 +6,7 @@ import { transferPartKey } from "../../storage/keys.ts";
 import { joinedParts } from "../../storage/workspace/received.ts";
 import type { PieceRecord } from "./records.ts";
 
-export const PIECE_BYTES = 327_680;
+export const OBJECT_PIECE_BYTES = 327_680;
 const LIST = 500;
 /** Keys that belong to this deployment or this gateway, and not to the home. */
 const STAYING = ["audit/", "gsv/", "transfers/"];
@@ -33,7 +33,7 @@ export async function readPiece(
   sizeBytes: number,
   offset: number,
 ): Promise<PieceRecord | undefined> {
-  const length = Math.min(PIECE_BYTES, sizeBytes - offset);
+  const length = Math.min(OBJECT_PIECE_BYTES, sizeBytes - offset);
   const range = length < sizeBytes ? { range: { offset, length } } : {};
   const object = await bucket.get(key, { onlyIf: { etagMatches: etag }, ...range });
   if (object === null || !hasBody(object)) return undefined;
@@ -57,19 +57,20 @@ export async function writePiece(bucket: Bucket, moveId: string, piece: PieceRec
   const { key, sizeBytes, offset, md5, http, custom } = piece;
   const bytes = decodeBase64(piece.base64);
   const isLast = offset + (bytes?.length ?? 0) === sizeBytes;
-  if (bytes === undefined || !isMoved(key) || offset % PIECE_BYTES !== 0 || (!isLast && bytes.length !== PIECE_BYTES)) return false;
+  if (bytes === undefined || !isMoved(key) || offset % OBJECT_PIECE_BYTES !== 0 || (!isLast && bytes.length !== OBJECT_PIECE_BYTES))
+    return false;
   const options = { httpMetadata: { ...http }, customMetadata: { ...custom }, ...(md5 === undefined ? {} : { md5 }) };
   if (offset === 0 && isLast) {
     await bucket.put(key, bytes, options);
     return true;
   }
-  const number = offset / PIECE_BYTES;
+  const number = offset / OBJECT_PIECE_BYTES;
   await bucket.put(transferPartKey(moveId, number), bytes);
   if (!isLast) return true;
   await joinedParts(
     bucket,
     { id: moveId, sizeBytes },
-    PIECE_BYTES,
+    OBJECT_PIECE_BYTES,
     () => undefined,
     (body) => bucket.put(key, body, options),
   );

@@ -15,7 +15,7 @@ import type { SessionDirectory, SettledPort, StopPort } from "../../ports/sessio
 import type { Bucket } from "../../storage/bucket.ts";
 import type { RowDatabase } from "../../storage/rows.ts";
 import type { MoveStore } from "./move-store.ts";
-import { objectsAfter, PIECE_BYTES, readPiece } from "./pieces.ts";
+import { objectsAfter, OBJECT_PIECE_BYTES, readPiece } from "./pieces.ts";
 import { encodeRecords, type MoveCounts, type MoveRecord, NO_COUNTS } from "./records.ts";
 import { readRowPage } from "./row-pages.ts";
 
@@ -220,7 +220,7 @@ export class MoveSource {
     if (object !== undefined) {
       const piece = await this.#piece(key, object);
       page.add(piece);
-      const offset = object.offset + PIECE_BYTES;
+      const offset = object.offset + OBJECT_PIECE_BYTES;
       const { object: _done, ...rest } = cursor;
       return offset < object.sizeBytes ? { ...cursor, object: { ...object, offset } } : rest;
     }
@@ -229,7 +229,7 @@ export class MoveSource {
     // As many whole objects as the page takes, and at least one.
     const small: R2Object[] = [];
     for (const one of found) {
-      if (one.size > PIECE_BYTES || (small.length > 0 && chars <= 0)) break;
+      if (one.size > OBJECT_PIECE_BYTES || (small.length > 0 && chars <= 0)) break;
       small.push(one);
       chars -= Math.ceil(one.size / 3) * 4 + 512;
     }

@@ -122,14 +122,14 @@ export class MoveTarget {
     if (newer !== undefined)
       return failure(
         "move.newer_state",
-        `The export is of GSV ${version} and has state of a newer version: the ${newer} tables have version ${levels[newer]}, and this gateway knows up to ${known[newer] ?? 0}. Nothing was imported.`,
+        `The export was made by a newer version of GSV (${version}): its ${newer} tables have version ${levels[newer]}, and this gateway knows up to ${known[newer] ?? 0}. Nothing was imported.`,
       );
     // Tables of the row database are shared, so none is made as it was.
     const older = Object.entries(state.rows.levels).find(([name, level]) => (levels[name] ?? 0) < level)?.[0];
     if (older === undefined) return undefined;
     return failure(
       "move.older_state",
-      `The export is of GSV ${version} and has state of an older version: the ${older} have version ${levels[older] ?? 0}, and this gateway has ${known[older]}. Nothing was imported.`,
+      `The export was made by an older version of GSV (${version}): its ${older} have version ${levels[older] ?? 0}, and this gateway has ${known[older]}. Nothing was imported.`,
     );
   }
   /** The gateway's own tables are of an older version. Those of sessions are converted at their first use. */

@@ -224,7 +224,7 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
     "tool.request": async ({ connection, now }, { tool, args, callId, sessionKey }) => {
       if (!isClientCallName(callId)) return BAD_NAME;
       const key = canonicalKey(sessionKey, config.mainKey(), config.defaultAgentId());
-      if (!key.ok) return fail("session.bad_key", `This is not a session key: ${key.problem}.`);
+      if (!key.ok) return fail("session.bad_key", `This is not the key of a conversation: ${key.problem}.`);
       const found = find(tool);
       if (!found.ok) return found;
       const entry = found.value;

@@ -103,7 +103,7 @@ export class Delegations {
     if (this.#ports.definitionOf(agentId) === undefined)
       return fail(
         "autonomy.boundary",
-        `The agent ${to} has no definition in force, so no task can be delegated to it.`,
+        `The agent ${to} has no current definition, so no task can be delegated to it.`,
         `Do the task yourself, or tell the user to define the agent: \`gsv agent edit ${agentId}\`.`,
       );
     // Such a run does not know what stands above it.

@@ -14,7 +14,7 @@ import { pullSessions, type SessionsPulled } from "./pull-sessions.ts";
 import { listTranscripts, pullTranscript } from "./pull-transcripts.ts";
 
 /** The key of a transcript without a session key; it is about no session. */
-const NOBODYS = "";
+const NO_SESSION = "";
 const NONE_ASKED: SessionsPulled = { isWhole: false, unread: 0, unasked: 0 };
 
 export interface Report {
@@ -60,7 +60,7 @@ export async function catchUp(
   pass.leftOver("sessions", sessions.unread, "message");
   pass.leftOver("sessions", sessions.unasked, "conversation");
   pass.leftOver("archives", transcripts, "transcript");
-  for (const { note, sessionKey } of store.sources.noted("archives")) pass.note("archives", note, sessionKey ?? NOBODYS);
+  for (const { note, sessionKey } of store.sources.noted("archives")) pass.note("archives", note, sessionKey ?? NO_SESSION);
   const isWhole = isClean && hasRows && files + transcripts + sessions.unread + sessions.unasked === 0;
   // The next search retries a failed source, not the alarm.
   return {

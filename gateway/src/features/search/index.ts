@@ -34,7 +34,7 @@ const searchMethods = (ports: FindPorts): Handlers => ({
     if (found !== undefined && !found.ok) return found;
     const agentId = params.agentId ?? found?.value.address.agentId ?? config.defaultAgentId();
     if (found !== undefined && found.value.address.agentId !== agentId)
-      return fail("session.bad_key", `The session ${found.value.key} does not belong to the agent ${agentId}.`);
+      return fail("session.bad_key", `The conversation ${found.value.key} does not belong to the agent ${agentId}.`);
     const known = found === undefined ? undefined : existingSession(config, sessions, found.value.key);
     if (known?.ok === false) return known;
     // The index of a removed agent can still be searched.

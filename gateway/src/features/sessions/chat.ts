@@ -60,10 +60,10 @@ export const chatMethods = ({ config, followers, contextVersion, ids, sessions, 
 const noSession = (key: string, meant: string | undefined) =>
   fail(
     "session.not_found",
-    `There is no session ${key}, so nothing was stopped.`,
-    meant === undefined ? "List the sessions: `gsv session list`." : `Did you mean ${meant}?`,
+    `There is no conversation ${key}, so nothing was stopped.`,
+    meant === undefined ? "List the conversations: `gsv session list`." : `Did you mean ${meant}?`,
   );
 
 /** The connection follows as many sessions as a connection may. */
 export const followsTooMany = () =>
-  fail("limit.rate", "This connection follows the maximum number of sessions.", "Unsubscribe from some sessions.");
+  fail("limit.rate", "This connection follows the maximum number of conversations.", "Unsubscribe from some of them.");

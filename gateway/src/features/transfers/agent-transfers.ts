@@ -117,8 +117,8 @@ function sentenceOf({ source, destination, facts, reason, problem = "" }: Transf
 /** One end of every transfer is on a machine. */
 function machineOf({ source, destination }: TransferRow): string {
   for (const text of [destination, source]) {
-    const place = parseEndpoint(text);
-    if (place.ok && place.value.kind === "node") return place.value.nodeId;
+    const endpoint = parseEndpoint(text);
+    if (endpoint.ok && endpoint.value.kind === "node") return endpoint.value.nodeId;
   }
   return "";
 }

@@ -26,7 +26,7 @@ export interface BucketDestinationPorts {
 
 const PART_BYTES = LIMITS.transferStoredBytes;
 /** What is given to the bucket at once. Each write costs some objects, whatever its size, until the next collection. */
-const PIECE_BYTES = 1024 * 1024;
+const WRITE_BYTES = 1024 * 1024;
 
 interface Part {
   /** Where it ends in the file. */
@@ -62,11 +62,11 @@ export function bucketDestination({
   };
 
   /** Where the piece ends that fills now. No piece is in two parts. */
-  const pieceEnd = (): number => Math.min(given + PIECE_BYTES, kept + PART_BYTES, size);
+  const pieceEnd = (): number => Math.min(given + WRITE_BYTES, kept + PART_BYTES, size);
 
   function take(): void {
     for (let frame = waiting[0]; frame !== undefined && taken < pieceEnd(); frame = waiting[0]) {
-      piece ??= new Uint8Array(Math.min(PIECE_BYTES, size - given));
+      piece ??= new Uint8Array(Math.min(WRITE_BYTES, size - given));
       const bytes = frame.subarray(used, used + pieceEnd() - taken);
       piece.set(bytes, taken - given);
       used += bytes.length;

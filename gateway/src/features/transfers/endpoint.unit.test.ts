@@ -3,9 +3,9 @@ import { describe, it } from "node:test";
 import { isInWorkspace, isOfClient, pairProblem, parseEndpoint, type Endpoint } from "./endpoint.ts";
 
 const endpointOf = (text: string): Endpoint => {
-  const place = parseEndpoint(text);
-  assert.ok(place.ok, text);
-  return place.value;
+  const endpoint = parseEndpoint(text);
+  assert.ok(endpoint.ok, text);
+  return endpoint.value;
 };
 
 describe("[TF7] the two ends of a transfer", () => {

@@ -121,7 +121,7 @@ export class TransferRunner {
     return true;
   }
 
-  /** The machine is connected: its transfers go on, and what ended ones have left there goes. */
+  /** The machine is connected. Continues its transfers, and removes leftovers of ended ones. */
   connected(connection: Connection): void {
     const { id } = connection.principal;
     for (const row of this.#ports.store.leftovers(id)) this.#removeLeftover(connection, row);
@@ -134,7 +134,7 @@ export class TransferRunner {
     if (this.#clients.get(row.id)?.conn === connection.conn && live !== undefined) return;
     this.#clients.set(row.id, connection);
     this.#ports.connections.carries(connection);
-    // What it had sent is checked and stored, and needs it no more.
+    // The source has sent everything; storing does not need it.
     if (live?.attempt.status === "finishing" && !isOfClient(row.destination)) return;
     if (live !== undefined) this.#drop(live);
     const again = this.#ports.store.get(row.id);
@@ -322,7 +322,7 @@ export class TransferRunner {
         return undefined;
     }
   }
-  /** A machine knows itself how much it has. */
+  /** The row may be behind: a machine reports its own offset when the next attempt begins. */
   #mayWait(live: Live): boolean {
     return !isInWorkspace(live.row.destination) && this.#ports.now() - live.savedAt < PROGRESS_GRAIN_MS;
   }
@@ -340,14 +340,14 @@ export class TransferRunner {
 
   // ------------------------------------------------------------ ends
 
-  #forget(live: Live): void {
+  #detach(live: Live): void {
     this.#live.delete(live.row.id);
     for (const key of live.attemptKeys) this.#attempts.delete(key);
   }
   /** Ends the attempt, and not the transfer. */
   #drop(live: Live, retryMs?: number): void {
     this.#ports.store.save(live.row.id, "running", live.facts, live.doneBytes, live.movedAt);
-    this.#forget(live);
+    this.#detach(live);
     live.source.close();
     live.destination.close();
     this.#ports.store.waits(live.row.id, this.#ports.now(), retryMs);
@@ -355,7 +355,7 @@ export class TransferRunner {
   }
   #succeed(live: Live, sha256: string): void {
     const { id } = live.row;
-    this.#forget(live);
+    this.#detach(live);
     this.#ports.store.end(id, { sha256 }, this.#ports.now());
     this.#tellWaiting(id);
     live.source.close();
@@ -365,7 +365,7 @@ export class TransferRunner {
   }
   #end(row: TransferRow, reason: string, problem: string): void {
     const live = this.#live.get(row.id);
-    if (live !== undefined) this.#forget(live);
+    if (live !== undefined) this.#detach(live);
     const destination = parseEndpoint(row.destination);
     const node = destination.ok && destination.value.kind === "node" ? destination.value.nodeId : undefined;
     const isAccepted = row.doneBytes > 0 || row.facts.sizeBytes !== undefined || live?.facts.sizeBytes !== undefined;

@@ -200,8 +200,8 @@ export class Config {
     return { settings, secrets: [...left, ...lost.map(({ path }) => path)].map(formatPath).sort() };
   }
   /**
-   * The settings of another gateway, with the secrets of this one that go where they went (rules MV3, MV17). Returns the paths of those that
-   * are removed. Nothing is stored when the settings are refused. Throws when they do not fit the contract.
+   * Takes over the settings of another gateway. Keeps a secret of this gateway only if the same address still receives it (rules MV3, MV17),
+   * and returns the paths of the removed ones. Nothing is stored when the settings are refused. Throws when they do not fit the contract.
    */
   moveIn(settings: unknown): Result<readonly string[]> {
     const { set, lost } = this.#load();

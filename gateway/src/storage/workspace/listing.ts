@@ -1,6 +1,6 @@
 /**
- * Lists a folder of the workspace, and tells who may have chosen the names (rule TA14): that of a file has the file's label, that of a folder
- * the lowest label of the files in it, whose writer has used the name. A folder that was not looked at counts as anyone's.
+ * Lists a folder of the workspace, with the labels of the names (rule TA14). A file's name has the file's label. A folder's name has the
+ * lowest label of the files in it. A folder that was not looked at counts as anyone's.
  */
 import type { LabelledListing } from "../../ports/agent-files.ts";
 import { failure, type Result } from "../../ports/result.ts";
@@ -69,7 +69,7 @@ export async function listFolder(
   return { ok: true, value: { path: folder.value, files: [...files].sort(), directories: [...directories].sort(), truncated, labels } };
 }
 
-/** `prefix`: of the workspace's keys. Without those that nothing is known of others. */
+/** Labels of folders by name. `prefix`: the key prefix of the workspace. Leaves out empty folders and those with a file that has no label. */
 export async function folderLabels(
   bucket: Pick<Bucket, "list">,
   prefix: string,

@@ -75,7 +75,7 @@ export function refusal(path: WorkspacePath, writer: Writer, agentId: string): G
         ? undefined
         : {
             reason: "workspace.protected",
-            message: `\`${path}\` defines the agent: it is not written like other files, but checked and put in force.`,
+            message: `\`${path}\` defines the agent: it can't be written like other files, because each change is checked first.`,
             hint: `Only the owner can change it: \`gsv agent edit ${agentId}\`.`,
           };
     case "folder":

@@ -4,7 +4,7 @@
  */
 import { toHex } from "../../../../protocol/runtime/hex.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import { pause, pieces } from "../../../../protocol/runtime/pause.ts";
+import { pause, pieces } from "../../../../protocol/runtime/pieces.ts";
 import { failure, type Failure, type Result } from "../../ports/result.ts";
 import type { Taint } from "../../ports/taint.ts";
 import { type Bucket, guarded, hasBody } from "../bucket.ts";

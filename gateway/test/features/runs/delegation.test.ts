@@ -170,7 +170,7 @@ test("[DG2] an agent whose definition is out of force gets no task, and the audi
   act({ sorter: then(uses(hands("refund", "Decide.")), ([told]) => told ?? "") });
   const report = await run("sorter");
   expect(report.status).toBe("completed");
-  expect(report.summary).toContain("The agent refund has no definition in force, so no task can be delegated to it.");
+  expect(report.summary).toContain("The agent refund has no current definition, so no task can be delegated to it.");
   expect(report.summary).toContain("gsv agent edit refund");
   expect(report.delegations).toBeUndefined();
   await eventually(async () => expect(await named("agents.undefine")).toEqual(["Still in sub_agents of sorter: refund"]));

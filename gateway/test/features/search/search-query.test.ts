@@ -66,7 +66,7 @@ describe("[SE12] search.query", () => {
   });
   it("a conversation that does not exist is not searched", async () => {
     const refused = await peer.refused("search.query", { query: "x", sessionKey: "agent:main:cli:dm:never" });
-    expect([refused.reason, refused.message]).toEqual(["session.not_found", "There is no session agent:main:cli:dm:never."]);
+    expect([refused.reason, refused.message]).toEqual(["session.not_found", "There is no conversation agent:main:cli:dm:never."]);
   });
   it("agents have separate indexes", async () => {
     await peer.ok("workspace.write", { path: "mine.md", content: "platypus" });

@@ -88,7 +88,7 @@ test("[ST10] the stop of a conversation that does not exist is refused, and name
   };
   expect(await refused("ork")).toBe("Did you mean agent:main:cli:dm:work?");
   for (const name of ["draft", "w_rk", "agent:main:cli:dm:works"])
-    expect(await refused(name)).toBe("List the sessions: `gsv session list`.");
+    expect(await refused(name)).toBe("List the conversations: `gsv session list`.");
 });
 
 test("[BK23] a restored copy is stopped before it does anything, its sessions are told, and it stays resumed", async () => {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Origin } from "../../../ports/origin.ts";
+import { ERRORS } from "../../../../../protocol/gen/errors.ts";
 import type { Usage } from "../../../../../protocol/gen/types.ts";
 import type { AssistantMessage } from "../../../ports/messages.ts";
 import type { EventOf } from "../event.ts";
@@ -36,7 +37,7 @@ describe("the model", () => {
       JSON.stringify(b.fail({ error: { reason, message } }).status);
     const rate = shown(
       "model.overloaded",
-      "X rejected the request because of a rate limit (HTTP 429). Send the message again in a moment, or set `model.fallbacks`. It says: busy.",
+      `X rejected the request because of a rate limit (HTTP 429). ${ERRORS["model.overloaded"].hint} It says: busy.`,
     );
     assert.match(rate, /"X rejected the request because of a rate limit \(HTTP 429\)\. It says: busy\. Trying again in \d+ s\."/);
     const lost = shown("model.unreachable", "X can't reach the model's server (HTTP 502). Send the message again.");

@@ -4,7 +4,7 @@
  */
 
 /** A hash of so much takes some milliseconds. */
-export const PIECE_BYTES = 1024 * 1024;
+const PIECE_BYTES = 1024 * 1024;
 
 /** Lets other work of this thread go first. */
 export const pause = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, 0));
