@@ -38,7 +38,7 @@ pub fn read(path: &Path) -> Outcome<DefinitionFolder> {
     if text.is_empty() {
         return Err(Failure::usage(
             format!("{shown} is empty."),
-            "Begin one: `gsv agent edit id`.",
+            "Begin one: `gsv agent edit ID`.",
         ));
     }
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();

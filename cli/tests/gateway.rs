@@ -232,7 +232,7 @@ fn au3_the_whole_log_is_checked_in_pages_and_a_break_is_a_failure() {
         connection.answer(&request, &json!({"ok": true, "done": true, "checked": 5, "lastSeq": 1005, "exported": {"key": "audit/2026-11-21-000000000001.jsonl.gz", "lastSeq": 900, "failingSince": 1, "problem": "full"}}));
     })
     .ok();
-    assert!(run.stdout.contains("1005 entries, the last one is 1005"), "{run:?}");
+    assert!(run.stdout.contains("1,005 entries, the last one is 1005"), "{run:?}");
     assert!(
         run.stdout.contains(
             "The end of its newest daily copy, 2026-11-21-000000000001.jsonl.gz (entry 900), is in the log. The copies are in `audit/` of the gateway's bucket"

@@ -45,7 +45,7 @@ pub struct HeartbeatOn {
     /// Where an answer goes: `last` (your last direct chat), `none`, or such as `whatsapp/default/dm/31612345678@s.whatsapp.net`
     #[arg(long, value_name = "PLACE")]
     pub target: Option<String>,
-    /// Text for the agent in place of the instruction to read HEARTBEAT.md
+    /// Text for the agent instead of the instruction to read HEARTBEAT.md
     #[arg(long, value_name = "TEXT")]
     pub prompt: Option<String>,
     /// Agent [default: the default agent]
