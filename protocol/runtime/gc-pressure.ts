@@ -6,15 +6,13 @@
 const PAGE_BYTES = 65_536;
 /** The engine collects after sixteen of them. */
 const COUNTED_BYTES = 4 * 1024 * 1024;
-let hasFailed = false;
 
-/** `bytes` are about to pass in a stream. */
-export function addGcPressure(bytes: number): void {
+/** `bytes` are about to pass in a stream. False: the process has no addresses left for such a memory, so the collection comes late. */
+export function addGcPressure(bytes: number): boolean {
   try {
     void new WebAssembly.Memory({ initial: Math.ceil(Math.min(bytes, COUNTED_BYTES) / PAGE_BYTES) });
-  } catch (error) {
-    // It reserves addresses, of which a process may have a limited number. Files pass all the same.
-    if (!hasFailed) console.warn("the memory of streams is freed late, because no addresses are left:", error);
-    hasFailed = true;
+    return true;
+  } catch {
+    return false;
   }
 }

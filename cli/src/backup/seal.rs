@@ -109,6 +109,7 @@ pub struct Sealer<W: Write + Seek> {
     chunk: Vec<u8>,
     number: u64,
     bytes: u64,
+    is_broken: bool,
 }
 
 impl<W: Write + Seek> Sealer<W> {
@@ -131,10 +132,21 @@ impl<W: Write + Seek> Sealer<W> {
             chunk: Vec::with_capacity(CHUNK + TAG),
             number: 0,
             bytes: HEADER as u64,
+            is_broken: false,
         })
     }
 
+    /// After a failure the chunk may be sealed already and in part in the file: nothing can follow it.
     fn seal(&mut self, is_last: bool) -> io::Result<()> {
+        if std::mem::replace(&mut self.is_broken, true) {
+            return Err(io::Error::other("a write of the file has failed before"));
+        }
+        self.seal_chunk(is_last)?;
+        self.is_broken = false;
+        Ok(())
+    }
+
+    fn seal_chunk(&mut self, is_last: bool) -> io::Result<()> {
         if go_on().is_err() {
             // Not `Interrupted`, after which `write_all` would try again.
             return Err(io::Error::from(io::ErrorKind::TimedOut));
@@ -166,7 +178,7 @@ impl<W: Write + Seek> Sealer<W> {
 impl<W: Write + Seek> Write for Sealer<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // A full chunk waits: only what follows shows that it is not the last.
-        if self.chunk.len() == CHUNK && !bytes.is_empty() {
+        if self.is_broken || (self.chunk.len() == CHUNK && !bytes.is_empty()) {
             self.seal(false)?;
         }
         let taken = bytes.len().min(CHUNK - self.chunk.len());
@@ -320,6 +332,36 @@ mod tests {
             let sealed = sealed(&plain);
             assert_eq!(opened(&sealed, "a passphrase").unwrap(), plain, "{length}");
         }
+    }
+
+    /// As the encoder of a stream does when it is dropped after an error.
+    #[test]
+    fn bk6_a_write_after_a_full_disk_is_an_error_again() {
+        struct Full(Cursor<Vec<u8>>);
+        impl Write for Full {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                if self.0.position() > CHUNK as u64 {
+                    return Err(io::Error::from(io::ErrorKind::StorageFull));
+                }
+                self.0.write(bytes)
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        impl Seek for Full {
+            fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+                self.0.seek(to)
+            }
+        }
+        let mut sealer = Sealer::new(Full(Cursor::new(Vec::new())), "a passphrase").unwrap();
+        let plain = vec![7; 3 * CHUNK];
+        let full = sealer.write_all(&plain).unwrap_err();
+        assert_eq!(full.kind(), io::ErrorKind::StorageFull);
+        for _ in 0..3 {
+            assert!(sealer.write(&plain).is_err());
+        }
+        assert!(sealer.finish().is_err());
     }
 
     #[test]

@@ -14,8 +14,9 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 
 use super::context::Context;
 use super::copy_folder;
+use super::copy_listing::version_of;
 use super::copy_progress::{Progress, line};
-use super::copy_run::{Copied, Endpoint, Session, Wanted};
+use super::copy_run::{Copied, Endpoint, Session, Wanted, failure_of};
 use super::copy_screen::{is_shown, show};
 use crate::args::Copy;
 use crate::clean::one_line;
@@ -29,6 +30,8 @@ const FIRST_LOOK: Duration = Duration::from_millis(50);
 const LAST_LOOK: Duration = Duration::from_millis(500);
 /// A gateway that is started again in this time is waited for.
 const GATEWAY_BACK: Duration = Duration::from_secs(120);
+/// For the answer to a cancellation.
+const CANCELLED: Duration = Duration::from_secs(3);
 
 pub async fn run(context: &Context, args: Copy) -> Outcome {
     let source = endpoint(&args.source)?;
@@ -39,7 +42,7 @@ pub async fn run(context: &Context, args: Copy) -> Outcome {
             "Use `cp`, or write NODE:PATH or gsv:PATH for one of them.",
         ));
     }
-    let destination = whole_destination(&args.source, &source, &args.destination, destination)?;
+    let destination = whole_destination(&args, &source, destination)?;
     if args.recursive {
         return copy_folder::run(context, args, source, destination).await;
     }
@@ -84,10 +87,14 @@ pub fn endpoint(text: &str) -> Outcome<Endpoint> {
     }
 }
 
-/// A folder, which ends with `/` or is one of this machine, takes the name of the source.
-fn whole_destination(source_text: &str, source: &Endpoint, text: &str, destination: Endpoint) -> Outcome<Endpoint> {
+/// A destination that is written as a folder takes the name of the source. So does, for one file, a folder of this machine that is there:
+/// a whole folder always goes to the same place, so that the same command again continues.
+fn whole_destination(args: &Copy, source: &Endpoint, destination: Endpoint) -> Outcome<Endpoint> {
+    let (source_text, text) = (args.source.as_str(), args.destination.as_str());
     let is_folder = match &destination {
-        Endpoint::Local(path) => text.ends_with('/') || Path::new(path).is_dir(),
+        Endpoint::Local(path) => {
+            matches!(text.rsplit('/').next(), Some("" | "." | "..")) || (!args.recursive && Path::new(path).is_dir())
+        }
         Endpoint::Remote(place) => place.ends_with(['/', ':']),
     };
     if !is_folder {
@@ -128,7 +135,7 @@ fn new_id() -> Result<TransferKey, Failure> {
 
 async fn with_this_machine(context: &Context, args: Copy, source: Endpoint, destination: Endpoint) -> Outcome {
     let version = match &source {
-        Endpoint::Local(path) => version_of(path)?,
+        Endpoint::Local(path) => version_of_file(path)?,
         Endpoint::Remote(_) => String::new(),
     };
     let wanted = Wanted {
@@ -147,10 +154,7 @@ async fn with_this_machine(context: &Context, args: Copy, source: Endpoint, dest
     let (shown, meter) = (is_shown(context), Meter::new());
     let copied = tokio::select! {
         copied = session.copy(&wanted, false, |seen| if shown { show(context, &meter.progress(seen, context.out.size().0)) }) => copied,
-        () = stop_signal() => {
-            session.cancel(&wanted).await;
-            Err(Failure::interrupted())
-        }
+        () = stop_signal() => Err(stopped(session.cancel(&wanted)).await),
     };
     if shown {
         show(context, "");
@@ -168,9 +172,7 @@ async fn with_this_machine(context: &Context, args: Copy, source: Endpoint, dest
     }
 }
 
-/// Another text after each change of the file.
-pub fn version_of(path: &str) -> Outcome<String> {
-    use std::os::unix::fs::MetadataExt as _;
+fn version_of_file(path: &str) -> Outcome<String> {
     let found = std::fs::metadata(path);
     let meta = found.map_err(|error| {
         Failure::failed(
@@ -184,13 +186,7 @@ pub fn version_of(path: &str) -> Outcome<String> {
             "Add `-r` to copy it with everything in it.",
         ));
     }
-    Ok(format!(
-        "{} {} {}.{}",
-        meta.ino(),
-        meta.len(),
-        meta.mtime(),
-        meta.mtime_nsec()
-    ))
+    Ok(version_of(&meta))
 }
 
 /// Remembers since when a copy moves.
@@ -237,7 +233,7 @@ async fn between(context: &Context, params: TransferCreateParams) -> Outcome {
     let shown = is_shown(context);
     let ended = tokio::select! {
         ended = follow(context, client, created, shown.then_some(&meter)) => ended,
-        () = stop_signal() => Err(cancel(context, id).await),
+        () = stop_signal() => Err(stopped(cancel(context, id)).await),
     };
     if shown {
         show(context, "");
@@ -290,27 +286,36 @@ async fn get(client: &Client, id: &TransferKey) -> Result<Transfer, Failure> {
     Ok(client.call::<TransferGet>(params).await?.transfer)
 }
 
-/// The person does not want it any more.
-async fn cancel(context: &Context, id: TransferKey) -> Failure {
-    let told = async {
-        let client = context.connect().await?;
-        client.call::<TransferCancel>(TransferCancelParams { id }).await?;
-        client.close().await;
-        Ok::<(), Failure>(())
+/// The person does not want it any more. True: the gateway knows it.
+async fn cancel(context: &Context, id: TransferKey) -> bool {
+    let Ok(client) = context.connect().await else {
+        return false;
     };
-    match told.await {
-        Ok(()) => Failure::interrupted(),
-        Err(failure) => failure,
+    let is_known = client.call::<TransferCancel>(TransferCancelParams { id }).await.is_ok();
+    client.close().await;
+    is_known
+}
+
+/// Tells the gateway that a copy is not wanted any more. A second signal ends the wait, and a gateway that does not answer is
+/// waited for only a moment.
+pub async fn stopped(cancelled: impl Future<Output = bool>) -> Failure {
+    let is_known = tokio::select! {
+        known = tokio::time::timeout(CANCELLED, cancelled) => known.unwrap_or(false),
+        () = stop_signal() => false,
+    };
+    let interrupted = Failure::interrupted();
+    if is_known {
+        return interrupted;
+    }
+    Failure {
+        message: "Stopped. The gateway did not answer, so it may go on with the copy for some minutes.".into(),
+        ..interrupted
     }
 }
 
 fn told(context: &Context, transfer: &Transfer, source: &Endpoint, destination: &Endpoint, took: Duration) -> Outcome {
-    if let Some(reason) = &transfer.reason {
-        return Err(Failure::from_reason(
-            reason,
-            transfer.problem.as_deref().unwrap_or(""),
-            false,
-        ));
+    if let Some(failure) = failure_of(transfer) {
+        return Err(failure);
     }
     let size = transfer.size_bytes.unwrap_or(0);
     let words = format!(
@@ -346,16 +351,37 @@ mod tests {
 
     #[test]
     fn p6_5_a_folder_takes_the_name_of_the_source() {
-        let whole = |source: &str, destination: &str| {
+        let whole_of = |recursive: bool, source: &str, destination: &str| {
+            let args = Copy {
+                source: source.into(),
+                destination: destination.into(),
+                agent: None,
+                force: false,
+                recursive,
+            };
             let (from, to) = (endpoint(source).unwrap(), endpoint(destination).unwrap());
-            whole_destination(source, &from, destination, to).map(|place| place.shown().to_owned())
+            whole_destination(&args, &from, to).map(|end| end.shown().to_owned())
         };
+        let whole = |source: &str, destination: &str| whole_of(false, source, destination);
         assert_eq!(whole("laptop:a/b.pdf", "gsv:in/").unwrap(), "gsv:in/b.pdf");
         assert_eq!(whole("gsv:b.pdf", "laptop:").unwrap(), "laptop:b.pdf");
         assert_eq!(whole("gsv:b.pdf", "laptop:c.pdf").unwrap(), "laptop:c.pdf");
         assert_eq!(whole("./c/b.pdf", "gsv:in/").unwrap(), "gsv:in/b.pdf");
         assert_eq!(whole("gsv:b.pdf", "/").unwrap(), "/b.pdf");
         assert_eq!(whole("gsv:in/", "laptop:out/").unwrap_err().exit, Exit::Usage);
+        // A whole folder goes to the same place, whether it is there already or not.
+        let here = tempfile::tempdir().unwrap();
+        let folder = here.path().canonicalize().unwrap().to_str().unwrap().to_owned();
+        assert_eq!(whole("gsv:many", &folder).unwrap(), format!("{folder}/many"));
+        assert_eq!(whole_of(true, "gsv:many", &folder).unwrap(), folder);
+        assert_eq!(
+            whole_of(true, "gsv:many", &format!("{folder}/")).unwrap(),
+            format!("{folder}/many")
+        );
+        assert_eq!(
+            whole_of(true, "gsv:many", &format!("{folder}/.")).unwrap(),
+            format!("{folder}/many")
+        );
     }
 
     #[test]

@@ -13,6 +13,7 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::context::Context;
+use super::copy::stopped;
 use super::copy_listing::{Listing, here, there};
 use super::copy_progress::{Progress, line};
 use super::copy_run::{Copied, Endpoint, Session, Wanted};
@@ -21,7 +22,7 @@ use crate::args::Copy;
 use crate::clean::{one_line, visible};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::stop_signal::stop_signal;
-use crate::units::{bytes, duration, millis};
+use crate::units::{bytes, counted, duration, millis};
 
 /// Files at once. The gateway runs four transfers, and one is left to others.
 const AT_ONCE: usize = 3;
@@ -81,7 +82,7 @@ pub async fn run(context: &Context, args: Copy, source: Endpoint, destination: E
     };
     if let Endpoint::Local(path) = &destination {
         for folder in &listing.folders {
-            make_folder(&Path::new(path).join(folder))?;
+            session.make_folder(format!("{path}/{folder}")).await?;
         }
     }
     let done = copy_all(context, &session, &listing, &args, (&source, &destination)).await;
@@ -181,7 +182,7 @@ async fn copy_all(
     let mut tasks = JoinSet::new();
     let mut waiting = listing.files.iter();
     let mut looks = tokio::time::interval(LOOK);
-    let mut stopped = std::pin::pin!(stop_signal());
+    let mut asked_to_stop = std::pin::pin!(stop_signal());
     loop {
         while tasks.len() < AT_ONCE {
             let Some(file) = waiting.next() else { break };
@@ -230,13 +231,16 @@ async fn copy_all(
                     show(context, &progress(&totals, listing.files.len(), size, begun.elapsed(), context.out.size().0));
                 }
             }
-            () = &mut stopped => {
+            () = &mut asked_to_stop => {
                 tasks.shutdown().await;
                 let open: Vec<Wanted> = lock(&running).values().cloned().collect();
-                for wanted in &open {
-                    session.cancel(wanted).await;
+                let mut cancels = JoinSet::new();
+                for wanted in open {
+                    let session = Arc::clone(session);
+                    cancels.spawn(async move { session.cancel(&wanted).await });
                 }
-                return Err(Failure::interrupted());
+                let all = async { cancels.join_all().await.into_iter().all(|is_known| is_known) };
+                return Err(stopped(all).await);
             }
         }
     }
@@ -340,13 +344,14 @@ fn finished(context: &Context, listing: Listing, done: Done, (source, destinatio
     };
     let earlier = match report.before {
         0 => String::new(),
+        1 => ", 1 was copied by an earlier run".to_owned(),
         some => format!(", {some} were copied by an earlier run"),
     };
     let words = format!(
-        "{} copied to {}: {} files, {} in {}{earlier}",
+        "{} copied to {}: {}, {} in {}{earlier}",
         one_line(source.shown(), 200),
         one_line(destination.shown(), 200),
-        report.copied,
+        counted(report.copied as u64, "file", "files"),
         bytes(report.bytes),
         duration(millis(done.took)),
     );

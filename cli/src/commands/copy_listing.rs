@@ -1,6 +1,8 @@
 //! What a folder has for `gsv cp -r`: the files and folders of this machine or of the workspace, and what is left out. Copies nothing.
 
 use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use gsv_protocol::types::AgentId;
@@ -46,9 +48,21 @@ impl Listing {
     }
 }
 
+/// Another text after each change of the file. The time of a change can't be set back, as that of a write can.
+pub fn version_of(meta: &Metadata) -> String {
+    format!(
+        "{} {} {}.{} {}.{}",
+        meta.ino(),
+        meta.len(),
+        meta.mtime(),
+        meta.mtime_nsec(),
+        meta.ctime(),
+        meta.ctime_nsec()
+    )
+}
+
 /// Files of this machine. Links are not followed.
 pub fn here(root: &Path) -> Outcome<Listing> {
-    use std::os::unix::fs::MetadataExt as _;
     let mut listing = Listing::default();
     let mut open = vec![String::new()];
     while let Some(folder) = open.pop() {
@@ -81,11 +95,10 @@ pub fn here(root: &Path) -> Outcome<Listing> {
                 listing.folders.push(path.clone());
                 open.push(path + "/");
             } else if meta.is_file() {
-                let version = format!("{} {} {}.{}", meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec());
                 listing.files.push(Found {
                     name: path,
                     size: meta.len(),
-                    version,
+                    version: version_of(&meta),
                 });
             } else {
                 listing.skipped.push(visible(&path));

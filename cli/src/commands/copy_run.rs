@@ -1,7 +1,9 @@
 //! One file of `gsv cp` over a link that lasts. This program may be one of the ends: then it sends or receives as a node does, and says so
 //! again on each new connection, so that the transfer goes on where it was.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::io::Read as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use data_encoding::HEXLOWER;
@@ -13,12 +15,14 @@ use gsv_protocol::types::{
     AgentId, Transfer, TransferCancelParams, TransferCreateParams, TransferGetParams, TransferKey, WorkspaceListParams,
     WorkspaceListResult,
 };
-use ring::digest::{SHA256, digest};
+use ring::digest::{Context, SHA256, digest};
 use tokio::sync::watch;
 
+use crate::clean::one_line;
 use crate::client::{Account, link_failure, never_connected};
 use crate::exit::{Exit, Failure, Outcome};
 
+const BUFFER: usize = 256 * 1024;
 /// How a program writes its own end for the gateway.
 const OWN: &str = "@:";
 /// Between two looks: short at first, because most files are small.
@@ -117,6 +121,8 @@ pub struct Session {
     ends: Arc<Ends>,
     connects: watch::Receiver<u64>,
     broken: watch::Receiver<Option<Failure>>,
+    /// The ids of its transfers, by their destinations.
+    begun: Mutex<HashMap<String, TransferKey>>,
 }
 
 impl Session {
@@ -136,6 +142,7 @@ impl Session {
             ends,
             connects,
             broken,
+            begun: Mutex::default(),
         })
     }
 
@@ -149,9 +156,11 @@ impl Session {
         let (mut connects, mut broken) = (self.connects.clone(), self.broken.clone());
         connects.mark_unchanged();
         let (id, begun, before) = self.begin(wanted).await?;
-        let is_there = |reason: Option<&str>| skips && before && reason == Some("file.exists");
+        let before = before.filter(|_| skips);
         let mut seen = match begun {
-            Err(failure) if is_there(failure.reason.as_deref()) => return Ok(Copied::Before),
+            Err(failure) if failure.is(&errors::FILE_EXISTS) && is_still_there(wanted, before.as_ref()).await => {
+                return Ok(Copied::Before);
+            }
             begun => begun?,
         };
         let mut look = FIRST_LOOK;
@@ -181,18 +190,14 @@ impl Session {
         }
         moved(&seen);
         self.ends.leave(id.as_str());
-        let Some(reason) = &seen.reason else {
+        let Some(failure) = failure_of(&seen) else {
             return Ok(Copied::Now(seen));
         };
         self.clear(wanted, &id).await;
-        if is_there(Some(reason)) {
+        if failure.is(&errors::FILE_EXISTS) && is_still_there(wanted, before.as_ref()).await {
             return Ok(Copied::Before);
         }
-        Err(Failure::from_reason(
-            reason,
-            seen.problem.as_deref().unwrap_or(""),
-            false,
-        ))
+        Err(failure)
     }
 
     /// A folder of the workspace.
@@ -205,20 +210,47 @@ impl Session {
         called.map_err(|error| link_failure(&error))
     }
 
-    /// The person does not want it any more. Without an answer it ends by itself, after five minutes without progress.
-    pub async fn cancel(&self, wanted: &Wanted) {
-        let Ok((id, _)) = self.current(wanted).await else {
-            return;
+    /// The person does not want it any more. True: the gateway knows it; else it ends by itself, after some minutes without progress.
+    pub async fn cancel(&self, wanted: &Wanted) -> bool {
+        let begun = lock(&self.begun).get(wanted.destination.shown()).cloned();
+        let id = match begun {
+            Some(id) => id,
+            None => match self.current(wanted).await {
+                Ok((id, _)) => id,
+                Err(_) => return false,
+            },
         };
+        // From now on this end takes no part, so that what it has left can be removed without an answer, too.
+        self.ends.leave(id.as_str());
+        self.clear(wanted, &id).await;
         let params = TransferCancelParams { id: id.clone() };
-        if self.link.call::<TransferCancel>(params).await.is_ok() {
-            self.clear(wanted, &id).await;
+        let is_known = self.link.call::<TransferCancel>(params).await.is_ok();
+        self.clear(wanted, &id).await;
+        is_known
+    }
+
+    /// Makes a folder of a copy to this machine, below the folder that it goes to.
+    pub async fn make_folder(&self, path: String) -> Outcome {
+        let (ends, made) = (Arc::clone(&self.ends), path.clone());
+        let made = tokio::task::spawn_blocking(move || ends.make_folder(&made)).await;
+        let failed = |why: String| {
+            Failure::failed(
+                format!("The folder {} can't be made: {why}.", one_line(&path, 200)),
+                "Is a link in the way? Copy to another folder.",
+            )
+        };
+        match made {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(failed(error.to_string())),
+            Err(error) => Err(failed(error.to_string())),
         }
     }
 
-    /// Begins the transfer, or goes on with the one that an earlier run of this command has begun. True: an earlier run was successful.
-    async fn begin(&self, wanted: &Wanted) -> Outcome<(TransferKey, Outcome<Transfer>, bool)> {
+    /// Begins the transfer, or goes on with the one that an earlier run of this command has begun. The last: that of an earlier run that
+    /// was successful.
+    async fn begin(&self, wanted: &Wanted) -> Outcome<(TransferKey, Outcome<Transfer>, Option<Transfer>)> {
         let (id, before) = self.current(wanted).await?;
+        lock(&self.begun).insert(wanted.destination.shown().to_owned(), id.clone());
         if let Some(part) = wanted.part() {
             self.ends.take_part(id.as_str(), part);
         }
@@ -226,17 +258,19 @@ impl Session {
         Ok((id, begun, before))
     }
 
-    /// The first transfer of this command that has not ended, and whether an earlier one was successful. Ended ones are listed for a day, so
+    /// The first transfer of this command that has not ended, and an earlier one that was successful. Ended ones are listed for a day, so
     /// they are those before it: they are found with few questions. A question without an answer tells nothing: an ended transfer that is
     /// taken for a new one would count as copied.
-    async fn current(&self, wanted: &Wanted) -> Outcome<(TransferKey, bool)> {
-        let mut before = false;
+    async fn current(&self, wanted: &Wanted) -> Outcome<(TransferKey, Option<Transfer>)> {
+        let mut before = None;
         let mut search = Search::default();
         while let Some(nth) = search.next() {
             let id = wanted.id(nth);
             let ended = match self.get(&id).await {
                 Ok(known) if known.ended_at.is_some() => {
-                    before |= known.reason.is_none();
+                    if known.reason.is_none() {
+                        before = Some(known);
+                    }
                     self.clear(wanted, &id).await;
                     true
                 }
@@ -271,6 +305,52 @@ impl Session {
             let _ = tokio::task::spawn_blocking(move || ends.clear(id.as_str(), &path)).await;
         }
     }
+}
+
+/// Why a transfer failed. `None`: it did not. What a tool says at one of the ends says what to do by itself.
+pub fn failure_of(transfer: &Transfer) -> Option<Failure> {
+    let reason = transfer.reason.as_deref()?;
+    let failure = Failure::from_reason(reason, transfer.problem.as_deref().unwrap_or(""), false);
+    let is_of_a_tool = ["tool.", "path.", "file."]
+        .iter()
+        .any(|family| reason.starts_with(family));
+    Some(match is_of_a_tool {
+        true => Failure {
+            next: String::new(),
+            ..failure
+        },
+        false => failure,
+    })
+}
+
+/// Whether the file that an earlier run has copied is there as it was. Of a file on another machine it is known only that there is one.
+async fn is_still_there(wanted: &Wanted, earlier: Option<&Transfer>) -> bool {
+    let Some(earlier) = earlier else { return false };
+    match (&wanted.destination, &earlier.sha256) {
+        (Endpoint::Local(path), Some(sha256)) => {
+            let (path, sha256) = (path.clone(), sha256.clone());
+            let same =
+                tokio::task::spawn_blocking(move || sha256_of(&path).is_ok_and(|found| found == sha256.as_str()));
+            same.await.unwrap_or(false)
+        }
+        _ => true,
+    }
+}
+
+fn sha256_of(path: &str) -> std::io::Result<String> {
+    let mut file = std::fs::File::open(path)?;
+    let mut hash = Context::new(&SHA256);
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(HEXLOWER.encode(hash.finish().as_ref())),
+            read => hash.update(&buffer[..read]),
+        }
+    }
+}
+
+fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Finds the first number that has not ended, when all before it have: one by one at first, because most commands ran few times, then in

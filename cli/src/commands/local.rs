@@ -54,7 +54,8 @@ impl Local {
             Self::Orphaned(_) => "running without its supervisor; run `gsv up` to fix this",
             Self::GaveUp(state) => {
                 let reason = state.reason.as_deref().unwrap_or("the reason is not known.");
-                return format!("stopped after failures: {reason} Then run `gsv up`.");
+                let next = state.next.as_deref().unwrap_or("Then run `gsv up`.");
+                return format!("stopped after failures: {reason} {next}");
             }
             Self::Running(state) => match state.phase {
                 Phase::Ready => "running",

@@ -68,6 +68,9 @@ pub struct State {
     pub runtime: Option<PathBuf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// With `reason`: what to do, when a start alone does not help.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
     /// Where it listens for other machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listening: Option<Listening>,
@@ -102,6 +105,7 @@ impl State {
             schedules_backups: true,
             runtime: Some(runtime.dir.clone()),
             reason: None,
+            next: None,
             listening: None,
         }
     }

@@ -407,6 +407,11 @@ impl Supervisor {
         self.say(&format!("gave up: {reason}"));
         self.state.set_workerd(None);
         self.state.reason = Some(reason.clone());
+        self.state.next = failure
+            .reason
+            .as_deref()
+            .is_some_and(|code| code == health::NEWER_STATE)
+            .then(|| failure.next.clone());
         let _ = self.enter(Phase::Failed);
         record::remove(&self.layout);
         if matches!(self.mode, Mode::Detached) {

@@ -57,6 +57,12 @@ pub enum ToolError {
     Changed { path: String },
     #[error("{path} exists already; copy with --force to replace it, or choose another name")]
     Exists { path: String },
+    #[error("another copy writes {path}; end that one, or wait for it")]
+    Busy { path: String },
+    #[error(
+        "{path} has no size of its own, such as a file that the system makes while it is read; copy its content into a file first"
+    )]
+    Sizeless { path: String },
     #[error("{path} was changed while it was copied; copy it again when no program writes to it")]
     SourceChanged { path: String },
     #[error("the copy of {path} differs from its source, so it was removed; copy it again")]
@@ -120,9 +126,12 @@ impl ToolError {
             Self::Cancelled { .. } => &errors::TOOL_CANCELLED,
             Self::OutcomeUnknown { .. } => &errors::TOOL_OUTCOME_UNKNOWN,
             Self::Io { .. } => &errors::TOOL_IO,
-            Self::Changed { .. } | Self::NoStdin { .. } | Self::KillFailed { .. } | Self::Failed(_) => {
-                &errors::TOOL_FAILED
-            }
+            Self::Changed { .. }
+            | Self::Busy { .. }
+            | Self::Sizeless { .. }
+            | Self::NoStdin { .. }
+            | Self::KillFailed { .. }
+            | Self::Failed(_) => &errors::TOOL_FAILED,
         }
     }
 

@@ -7,7 +7,7 @@ use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use ring::digest::{Context, SHA256};
 use rustix::fs::Stat;
 
-use crate::beneath::{Beneath, Opened, Partial, RelPath};
+use crate::beneath::{Beneath, GoesOn, Opened, Partial, RelPath};
 use crate::error::{ToolError, quote};
 
 const BUFFER: usize = 256 * 1024;
@@ -49,9 +49,12 @@ impl Source {
     }
 
     /// Goes to `offset`, and reads all before it once for the checksum.
-    pub fn skip(&mut self, offset: u64) -> Result<(), ToolError> {
+    pub fn skip(&mut self, offset: u64, goes_on: &GoesOn<'_>) -> Result<(), ToolError> {
         let mut buffer = vec![0; BUFFER];
         while self.offset < offset {
+            if !goes_on() {
+                return Err(ToolError::Cancelled { tail: None });
+            }
             let left = usize::try_from(offset - self.offset).unwrap_or(usize::MAX);
             self.fill(&mut buffer[..left.min(BUFFER)])?;
         }
@@ -85,7 +88,16 @@ impl Source {
     }
 
     /// The sha256 of the whole file, which has not changed since it was opened.
-    pub fn finish(self) -> Result<String, ToolError> {
+    pub fn finish(mut self) -> Result<String, ToolError> {
+        // Files that the system makes while they are read say that they have no bytes.
+        if self.opened.file.read(&mut [0]).is_ok_and(|more| more > 0) {
+            return Err(match self.size() {
+                0 => ToolError::Sizeless {
+                    path: quote(&self.shown),
+                },
+                _ => self.changed(),
+            });
+        }
         let now = rustix::fs::fstat(&self.opened.file)
             .map_err(|errno| ToolError::io(format!("read {}", quote(&self.shown)), errno))?;
         if version_of(&now) != version_of(&self.opened.stat) {
@@ -132,16 +144,16 @@ pub struct Destination {
 
 impl Destination {
     /// Opens a file that is received, and reads once what an interrupted attempt has left of it.
-    pub fn open(files: &Beneath, offer: &Offer) -> Result<Offered, ToolError> {
+    pub fn open(files: &Beneath, offer: &Offer, goes_on: &GoesOn<'_>) -> Result<Offered, ToolError> {
         let rel = files.parse(&offer.path)?;
         if let Some(sha256) = &offer.sha256
-            && holds(files, &rel, offer.size, sha256)
+            && holds(files, &rel, offer.size, sha256, goes_on)
         {
             // A temporary file of another attempt is of no use.
             let _ = files.remove_partial(&rel, &offer.id);
             return Ok(Offered::Stored);
         }
-        let partial = files.open_partial(&rel, &offer.id, offer.replaces)?;
+        let partial = files.open_partial(&rel, &offer.id, offer.replaces, goes_on)?;
         let mut new = Self {
             partial,
             shown: files.show(&rel),
@@ -149,11 +161,14 @@ impl Destination {
             offset: 0,
             size: offer.size,
         };
-        new.resume().map_err(|error| new.failed(error))?;
+        if !new.resume(goes_on).map_err(|error| new.failed(error))? {
+            return Err(ToolError::Cancelled { tail: None });
+        }
         Ok(Offered::Open(Box::new(new)))
     }
 
-    fn resume(&mut self) -> std::io::Result<()> {
+    /// False: it is no longer wanted.
+    fn resume(&mut self, goes_on: &GoesOn<'_>) -> std::io::Result<bool> {
         let file = &mut self.partial.file;
         if file.metadata()?.len() > self.size {
             file.set_len(0)?;
@@ -167,8 +182,11 @@ impl Destination {
             }
             self.hash.update(&buffer[..read]);
             self.offset += read as u64;
+            if !goes_on() {
+                return Ok(false);
+            }
         }
-        file.seek(SeekFrom::Start(self.offset)).map(drop)
+        file.seek(SeekFrom::Start(self.offset)).map(|_| true)
     }
 
     /// The bytes that this end has.
@@ -210,8 +228,8 @@ pub fn discard(files: &Beneath, path: &str, id: &str) -> Result<(), ToolError> {
     files.remove_partial(&files.parse(path)?, id)
 }
 
-/// Whether the file is there with this content.
-fn holds(files: &Beneath, rel: &RelPath, size: u64, sha256: &str) -> bool {
+/// Whether the file is there with this content, as far as it was read.
+fn holds(files: &Beneath, rel: &RelPath, size: u64, sha256: &str, goes_on: &GoesOn<'_>) -> bool {
     let Ok(mut opened) = files.open_file(rel) else {
         return false;
     };
@@ -223,8 +241,8 @@ fn holds(files: &Beneath, rel: &RelPath, size: u64, sha256: &str) -> bool {
     loop {
         match opened.file.read(&mut buffer) {
             Ok(0) => return hex(hash) == sha256,
-            Ok(read) => hash.update(&buffer[..read]),
-            Err(_) => return false,
+            Ok(read) if goes_on() => hash.update(&buffer[..read]),
+            Ok(_) | Err(_) => return false,
         }
     }
 }

@@ -21,7 +21,7 @@ fn offer(size: usize) -> Offer {
     }
 }
 fn open(files: &Beneath, offer: &Offer) -> Destination {
-    match Destination::open(files, offer).unwrap() {
+    match Destination::open(files, offer, &|| true).unwrap() {
         Offered::Open(destination) => *destination,
         Offered::Stored => panic!("it is not stored"),
     }
@@ -52,7 +52,7 @@ proptest! {
         loop {
             let mut to = open(&files, &offer(bytes.len()));
             let mut from = Source::open(&files, "a.bin").unwrap();
-            from.skip(to.offset()).unwrap();
+            from.skip(to.offset(), &|| true).unwrap();
             if let Some(cut) = cuts.next() {
                 if let Some(frame) = from.frame(b"1234", cut).unwrap() {
                     prop_assert_eq!(&frame[..4], b"1234");
@@ -118,13 +118,19 @@ fn tf5_k30_a_file_that_was_stored_before_its_answer_was_lost_is_not_written_agai
         sha256: Some(sum(b"abc")),
         ..offer(3)
     };
-    assert!(matches!(Destination::open(&files, &again).unwrap(), Offered::Stored));
+    assert!(matches!(
+        Destination::open(&files, &again, &|| true).unwrap(),
+        Offered::Stored
+    ));
     let other = Offer {
         sha256: Some(sum(b"abd")),
         ..offer(3)
     };
     assert_eq!(
-        Destination::open(&files, &other).map(drop).unwrap_err().reason(),
+        Destination::open(&files, &other, &|| true)
+            .map(drop)
+            .unwrap_err()
+            .reason(),
         "file.exists"
     );
 }
@@ -170,7 +176,7 @@ fn tf7_x14_paths_stay_in_the_workspace_and_out_of_private_folders() {
             replaces: true,
             ..offer(1)
         };
-        assert!(Destination::open(&files, &to).is_err(), "{path}");
+        assert!(Destination::open(&files, &to, &|| true).is_err(), "{path}");
     }
     assert_eq!(names(outside.path()), ["a"]);
     assert_eq!(names(&dir.path().join("private")), ["key"]);
@@ -216,4 +222,70 @@ fn only_hexadecimal_ids_become_part_of_a_name() {
     ] {
         assert!(!is_id(id), "{id}");
     }
+}
+
+/// A program that its user has stopped (Ctrl-Z) holds its file for as long as it wants.
+#[test]
+fn tf4_a_temporary_file_that_another_copy_holds_is_not_waited_for_without_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = files(dir.path());
+    let mut held = open(&files, &offer(3));
+    let busy = Destination::open(&files, &offer(3), &|| true).map(drop).unwrap_err();
+    assert!(matches!(busy, ToolError::Busy { .. }), "{busy}");
+    let ended = Destination::open(&files, &offer(3), &|| false).map(drop).unwrap_err();
+    assert!(matches!(ended, ToolError::Cancelled { .. }), "{ended}");
+    held.write(b"abc").unwrap();
+    held.finish(&files, &sum(b"abc")).unwrap();
+}
+
+#[test]
+fn tf4_reading_what_is_there_ends_with_the_attempt() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = files(dir.path());
+    std::fs::write(dir.path().join("a.bin"), vec![7; 3 * BUFFER]).unwrap();
+    let mut to = open(&files, &offer(3 * BUFFER));
+    to.write(&vec![7; 2 * BUFFER]).unwrap();
+    drop(to);
+    let pieces = std::cell::Cell::new(0);
+    let goes_on = || {
+        pieces.set(pieces.get() + 1);
+        false
+    };
+    let ended = Destination::open(&files, &offer(3 * BUFFER), &goes_on)
+        .map(drop)
+        .unwrap_err();
+    assert!(
+        matches!(ended, ToolError::Cancelled { .. }) && pieces.get() == 1,
+        "{ended}"
+    );
+    let mut from = Source::open(&files, "a.bin").unwrap();
+    assert!(from.skip(1, &|| false).is_err());
+    assert_eq!(open(&files, &offer(3 * BUFFER)).offset(), 2 * BUFFER as u64, "it stays");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn p10_a_file_without_a_size_of_its_own_is_not_copied_as_an_empty_one() {
+    let files = Beneath::new(Path::new("/"), Scope::Anywhere, Resolver::Auto).unwrap();
+    let mut from = Source::open(&files, "/proc/version").unwrap();
+    assert_eq!(from.size(), 0);
+    assert_eq!(from.frame(b"", 9).unwrap(), None);
+    let refused = from.finish().unwrap_err();
+    assert!(
+        matches!(&refused, ToolError::Sizeless { path } if path == "\"/proc/version\""),
+        "{refused}"
+    );
+}
+
+#[test]
+fn tf14_x14_a_folder_is_made_below_the_root_alone() {
+    let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let files = files(dir.path());
+    std::os::unix::fs::symlink(outside.path(), dir.path().join("link")).unwrap();
+    files.make_folder(&files.parse("a/b").unwrap()).unwrap();
+    files.make_folder(&files.parse("a/b").unwrap()).unwrap();
+    assert_eq!(names(&dir.path().join("a")), ["b"]);
+    let refused = files.make_folder(&files.parse("link/c").unwrap()).unwrap_err();
+    assert_eq!(refused.reason(), "path.outside_workspace");
+    assert_eq!(names(outside.path()), [] as [&str; 0]);
 }

@@ -160,7 +160,7 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
     embedding: parts.embedding(env),
     collector: { version: versionOf(env), fetch: (url, init) => parts.fetch(url, init) },
     after: (ms, work) => void setTimeout(work, ms),
-    addGcPressure: isEmbedded(env) ? addGcPressure : () => undefined,
+    addGcPressure: isEmbedded(env) ? gcPressure(log) : () => undefined,
     startStopped: parts.startStopped(env),
     movable: (kind, key) => parts.movable(env, kind, key),
     movedState: async () => (await import("./moved-state.lazy.ts")).movedState(env.DB),
@@ -169,4 +169,14 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
   });
   kernel.start(features);
   return { kernel, ports, ready: () => packs.ready() };
+}
+
+/** Says once that memory is freed late. Files pass all the same. */
+function gcPressure(log: Logger): (bytes: number) => void {
+  let isLate = false;
+  return (bytes) => {
+    if (addGcPressure(bytes) || isLate) return;
+    isLate = true;
+    log.warn("gc_pressure_failed");
+  };
 }

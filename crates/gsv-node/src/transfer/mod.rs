@@ -4,6 +4,7 @@
 pub mod attempts;
 mod receive;
 mod send;
+mod waiting;
 mod window;
 
 use std::collections::HashMap;
@@ -14,8 +15,8 @@ use std::time::Duration;
 
 use gsv_link::{Bytes, Link, LinkError, LinkEvent};
 use gsv_protocol::codec::CHUNK_HEADER_BYTES;
-use gsv_protocol::methods::Method;
-use gsv_protocol::types::{TransferEndEvent, TransferReceiveEvent, TransferSendEvent};
+use gsv_protocol::methods::{Method, TransferAlive};
+use gsv_protocol::types::{TransferAliveParams, TransferEndEvent, TransferReceiveEvent, TransferSendEvent};
 use gsv_protocol::{Event, errors};
 use gsv_tools::beneath::{Beneath, Resolver, Scope};
 use gsv_tools::transfer::{discard, is_id};
@@ -114,6 +115,15 @@ impl Ends {
         self.link.call_once::<M>(params, CALL_TIME).await
     }
 
+    /// Tells the gateway that this end goes on reading. An older gateway knows no such method, and an answer that is lost changes nothing.
+    fn say_alive(self: &Arc<Self>, number: u32) {
+        let ends = Arc::clone(self);
+        self.tasks.spawn(async move {
+            let params = TransferAliveParams { transfer_id: number };
+            let _ = ends.link.call_once::<TransferAlive>(params, CALL_TIME).await;
+        });
+    }
+
     fn check_offered(&self) -> Result<(), ToolError> {
         if self.offered {
             return Ok(());
@@ -135,6 +145,14 @@ impl Ends {
         if let Some(own) = &self.own {
             own.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
         }
+    }
+
+    /// Makes a folder below the one that the ends of a program keep to. Blocks.
+    ///
+    /// # Errors
+    /// A link leads out of that folder, or the disk refuses it.
+    pub fn make_folder(&self, path: &str) -> Result<(), ToolError> {
+        self.files.make_folder(&self.files.parse(path)?)
     }
 
     /// Removes what an earlier attempt of an ended transfer has left here. Blocks.

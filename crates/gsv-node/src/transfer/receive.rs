@@ -6,12 +6,13 @@ use gsv_protocol::codec::CHUNK_HEADER_BYTES;
 use gsv_protocol::methods::{TransferAccept, TransferAck, TransferDone};
 use gsv_protocol::types::{TransferAcceptParams, TransferAckParams, TransferDoneParams, TransferReceiveEvent};
 use gsv_tools::ToolError;
-use gsv_tools::beneath::Beneath;
-use gsv_tools::transfer::{Destination, Offer, Offered};
+use gsv_tools::beneath::{Beneath, GoesOn};
+use gsv_tools::transfer::{Destination, Offer, Offered, discard};
 use tokio::sync::{mpsc, watch};
 
 use super::Ends;
 use super::attempts::Signal;
+use super::waiting::while_alive;
 use super::window::Incoming;
 use super::{on_disk, problem};
 
@@ -28,7 +29,16 @@ pub async fn run(ends: Arc<Ends>, event: TransferReceiveEvent, id: String, mut s
     };
     let (opening, open_offer) = (Arc::clone(&files), offer.clone());
     let allowed = ends.check_offered();
-    let offered = on_disk(move || allowed.and_then(|()| Destination::open(&opening, &open_offer))).await;
+    let open = move |goes_on: &GoesOn<'_>| allowed.and_then(|()| Destination::open(&opening, &open_offer, goes_on));
+    let offered = match while_alive(&ends, number, &mut signals, open).await {
+        Ok(offered) => offered,
+        Err(ended) => {
+            if matches!(ended, Some(Signal::Abort)) {
+                let _ = on_disk(move || discard(&files, &offer.path, &offer.id)).await;
+            }
+            return;
+        }
+    };
     let (error, reason) = offered.as_ref().err().map_or((None, None), problem);
     let accept = TransferAcceptParams {
         transfer_id: number,

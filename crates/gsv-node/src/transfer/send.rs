@@ -6,11 +6,13 @@ use gsv_protocol::limits;
 use gsv_protocol::methods::{TransferComplete, TransferMeta};
 use gsv_protocol::types::{TransferCompleteParams, TransferMetaParams, TransferSendEvent};
 use gsv_tools::ToolError;
+use gsv_tools::beneath::GoesOn;
 use gsv_tools::transfer::Source;
 use tokio::sync::mpsc;
 
 use super::Ends;
 use super::attempts::Signal;
+use super::waiting::while_alive;
 use super::window::Outgoing;
 use super::{on_disk, problem};
 
@@ -63,7 +65,7 @@ pub async fn run(ends: Arc<Ends>, event: TransferSendEvent, mut signals: mpsc::R
 
 /// Sends the file from `offset` on, and gives its sha256. `None`: the attempt has ended.
 async fn send(
-    ends: &Ends,
+    ends: &Arc<Ends>,
     number: u32,
     mut source: Source,
     offset: u64,
@@ -74,10 +76,14 @@ async fn send(
     };
     // As the window cuts them.
     let most = usize::try_from(limits::TRANSFER_CHUNK_BYTES).unwrap_or(usize::MAX);
+    let skip = move |goes_on: &GoesOn<'_>| source.skip(offset, goes_on).map(|()| source);
+    let mut source = match while_alive(ends, number, &mut signals, skip).await {
+        Ok(source) => source?,
+        Err(_) => return Ok(None),
+    };
     let (ahead, mut frames) = mpsc::channel(AHEAD);
     // The next chunks are read and hashed while the ones before wait for the socket.
     let reading = on_disk(move || {
-        source.skip(offset)?;
         while let Some(frame) = source.frame(&number.to_le_bytes(), most)? {
             if ahead.blocking_send(frame).is_err() {
                 return Ok(None);

@@ -25,7 +25,7 @@ use rustix::io::Errno;
 
 pub use open::Opened;
 pub(crate) use open::WalkOpener;
-pub use partial::Partial;
+pub use partial::{GoesOn, Partial};
 pub use path::RelPath;
 pub(crate) use private::FileId;
 pub use private::overlaps;

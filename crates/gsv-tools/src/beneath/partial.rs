@@ -2,6 +2,9 @@
 //! once. An interrupted one stays, and is continued under the same id.
 
 use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -12,6 +15,12 @@ use crate::error::{ToolError, quote};
 
 /// How often the temporary file is opened that another task removes at the same time.
 const TRIES: usize = 8;
+/// For another task that ends, which looks between two pieces whether it goes on.
+const LOCK_PATIENCE: Duration = Duration::from_secs(3);
+const LOCK_LOOK: Duration = Duration::from_millis(20);
+
+/// Asked between two pieces of work that may take minutes: whether it is still wanted.
+pub type GoesOn<'a> = dyn Fn() -> bool + 'a;
 
 /// The temporary file of a destination, locked.
 pub struct Partial {
@@ -22,11 +31,18 @@ pub struct Partial {
 }
 
 impl Beneath {
-    /// Opens or makes the temporary file of `id`. Waits until another task of this machine that writes it has let it go.
+    /// Opens or makes the temporary file of `id`. Waits some seconds until another task of this machine that writes it has let it go.
     ///
     /// # Errors
-    /// The destination can't be written; without `replaces`, also that it exists.
-    pub fn open_partial(&self, rel: &RelPath, id: &str, replaces: bool) -> Result<Partial, ToolError> {
+    /// The destination can't be written, another task goes on writing the temporary file, or `goes_on` says no; without `replaces`, also
+    /// that the destination exists.
+    pub fn open_partial(
+        &self,
+        rel: &RelPath,
+        id: &str,
+        replaces: bool,
+        goes_on: &GoesOn<'_>,
+    ) -> Result<Partial, ToolError> {
         let spot = self.locate(rel, Links::Follow, Parents::Create)?;
         if let Some(stat) = &spot.stat {
             self.require_regular(rel, kind_of(stat))?;
@@ -47,7 +63,7 @@ impl Beneath {
         for _ in 0..TRIES {
             let fd = rustix::fs::openat(&spot.dir, temp.as_str(), flags, Mode::from_raw_mode(mode))
                 .map_err(|errno| self.failed(rel, errno))?;
-            rustix::fs::flock(&fd, FlockOperation::LockExclusive).map_err(|errno| self.failed(rel, errno))?;
+            self.lock(rel, &fd, goes_on)?;
             let opened = rustix::fs::fstat(&fd).map_err(|errno| self.failed(rel, errno))?;
             self.require_regular(rel, kind_of(&opened))?;
             // A file with another name could be one that this machine must not change.
@@ -69,6 +85,36 @@ impl Beneath {
         Err(ToolError::Changed {
             path: quote(&self.show(rel)),
         })
+    }
+
+    /// Never waits without a bound: the other one may be a program that its user has stopped.
+    fn lock(&self, rel: &RelPath, fd: &OwnedFd, goes_on: &GoesOn<'_>) -> Result<(), ToolError> {
+        let give_up = Instant::now() + LOCK_PATIENCE;
+        loop {
+            match rustix::fs::flock(fd, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(()),
+                Err(Errno::WOULDBLOCK | Errno::INTR) => {}
+                Err(errno) => return Err(self.failed(rel, errno)),
+            }
+            if !goes_on() {
+                return Err(ToolError::Cancelled { tail: None });
+            }
+            if Instant::now() >= give_up {
+                return Err(ToolError::Busy {
+                    path: quote(&self.show(rel)),
+                });
+            }
+            sleep(LOCK_LOOK);
+        }
+    }
+
+    /// Makes the folder and those that lead to it.
+    ///
+    /// # Errors
+    /// A link leads out of the root, or the disk refuses it.
+    pub fn make_folder(&self, rel: &RelPath) -> Result<(), ToolError> {
+        // The parents of any name in it are made.
+        self.locate(&rel.child("_"), Links::Follow, Parents::Create).map(drop)
     }
 
     /// Puts the file in its place, when the destination is as it was.

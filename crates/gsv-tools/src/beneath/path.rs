@@ -38,6 +38,15 @@ impl RelPath {
     }
 }
 
+impl RelPath {
+    /// A name in this folder.
+    pub(super) fn child(&self, name: &str) -> Self {
+        let mut parts = self.parts.clone();
+        parts.push(name.into());
+        Self { parts, dir: false }
+    }
+}
+
 impl Beneath {
     /// Reads a caller's path. `..` is resolved lexically (`a/../b` is `b`), so the result never leaves the root.
     pub fn parse(&self, raw: &str) -> Result<RelPath, ToolError> {
@@ -111,6 +120,7 @@ impl Beneath {
     pub(crate) fn show_path(&self, rel: &Path) -> String {
         let shown = match self.scope {
             Scope::Workspace => rel.to_path_buf(),
+            Scope::Anywhere if self.workspace == self.root_path => self.root_path.join(rel),
             Scope::Anywhere => {
                 let absolute = self.root_path.join(rel);
                 absolute
