@@ -61,7 +61,8 @@ describe("gsv cp with files of this machine", () => {
       [at("big.bin"), "gsv:../out.bin", 1, /path/i],
       ["gsv:in/none", at("none"), 1, /There is no file/],
       ["gsv:in/big.bin", at("other.bin"), 1, /exists already/],
-      ["gsv:in/big.bin", "/proc/none/x", 1, /proc/],
+      ["gsv:in/big.bin", "/proc/none/x", 1, /"\/proc\/none/],
+      ["/proc/version", "gsv:version", 1, /no size of its own/],
     ] as const) {
       const ran = await machine.gsv(["cp", source, destination]);
       assert.match(ran.stderr, words, `${source} ${destination}`);
@@ -161,6 +162,21 @@ describe("gsv cp -r", () => {
     const back = join(machine.folder, "back");
     await machine.ok("cp", "-r", "gsv:tree", back);
     assert.equal(readFileSync(join(back, "a/b c.txt"), "utf8"), "two");
+    // Into the same folder again, where one file is another one by now.
+    writeFileSync(join(back, "none"), "mine");
+    const again = await machine.gsv(["cp", "-r", "gsv:tree", back]);
+    assert.equal(again.code, 1, again.stderr);
+    assert.match(again.stderr, /none: .*exists already/);
+    assert.deepEqual([existsSync(join(back, "tree")), readFileSync(join(back, "none"), "utf8")], [false, "mine"]);
+    await machine.ok("cp", "-r", "gsv:tree", `${back}/`);
+    assert.equal(readFileSync(join(back, "tree/a/b c.txt"), "utf8"), "two");
+    // A link in it leads nowhere else.
+    const [linked, outside] = [join(machine.folder, "linked"), join(machine.folder, "outside")];
+    for (const folder of [linked, outside]) mkdirSync(folder);
+    symlinkSync(outside, join(linked, "a"));
+    const out = await machine.gsv(["cp", "-r", "gsv:tree", linked]);
+    assert.equal(out.code, 1, out.stderr);
+    assert.deepEqual(readdirSync(outside), []);
     await machine.ok("cp", "-r", "gsv:tree", "desk:tree");
     assert.equal(readFileSync(desk.file("tree/a/one.txt"), "utf8"), "changed");
     const refused = await machine.gsv(["cp", "-r", "desk:tree", "gsv:other"]);
