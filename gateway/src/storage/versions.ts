@@ -4,7 +4,7 @@
  * the files themselves.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import { failure, type Result } from "../ports/result.ts";
+import { type Result, storageFailed } from "../ports/result.ts";
 import { isUnsure, TAINT_LABELS, type Taint } from "../ports/taint.ts";
 import { type Bucket, guarded, hasBody } from "./bucket.ts";
 import {
@@ -73,6 +73,17 @@ function decoded(source: string): string {
   }
 }
 
+/** Stores an object that is too large for memory as a version. */
+export async function keepStream(versions: Versions, agentId: string, path: WorkspacePath, object: R2ObjectBody): Promise<Result<void>> {
+  const sized = new FixedLengthStream(object.size);
+  const [kept, copied] = await Promise.all([
+    versions.keep(agentId, path, object, sized.readable),
+    guarded(`read \`${path}\``, () => object.body.pipeTo(sized.writable)),
+  ]);
+  // The stream of a version that is stored already is cancelled, not read.
+  return kept.ok || copied.ok ? kept : copied;
+}
+
 /** Newest first, by the time of storing, because a disk's own times are whole seconds. */
 const newestFirst = (a: Version, b: Version): number => b.replacedAt - a.replacedAt || b.at - a.at || (a.version < b.version ? 1 : -1);
 
@@ -124,7 +135,7 @@ export function createVersions(bucket: Bucket): Versions {
     async get(agentId, path, id) {
       const got = await guarded("read the version", () => bucket.get(versionKey(agentId, path, id)));
       if (!got.ok) return got;
-      if (got.value && !hasBody(got.value)) return failure("storage.failed", "The version could not be read. Try again.");
+      if (got.value && !hasBody(got.value)) return storageFailed("The version could not be read.");
       return got;
     },
     async prune(agentId, path) {
