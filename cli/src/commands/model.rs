@@ -39,8 +39,7 @@ pub async fn run(context: &Context, command: ModelCommand) -> Outcome {
                 .call::<ModelsList>(ModelsListParams {
                     provider: Some(provider.clone()),
                 })
-                .await
-                .map_err(for_providers)?;
+                .await?;
             client.close().await;
             out.show(result, |result| {
                 print_models(out, &provider, result.models.unwrap_or_default());
@@ -77,7 +76,6 @@ pub async fn run(context: &Context, command: ModelCommand) -> Outcome {
                     format!("{} answered in {}.", name(&result.model), duration(result.took_ms))
                 })
                 .await
-                .map_err(in_two_parts)
         }
     }
 }
@@ -309,39 +307,7 @@ pub async fn test(client: &Client, model: ModelRef, key: Option<&str>) -> Outcom
         model: Some(model),
         api_key: key.map(str::to_owned),
     };
-    client.call::<ModelTest>(params).await.map_err(in_two_parts)
-}
-
-/// The gateway's sentences about a model end with what to do, with the provider's own name: that is the next step, and not the usual one.
-fn in_two_parts(failure: Failure) -> Failure {
-    if failure.is(&errors::MODEL_UNKNOWN) {
-        return for_providers(failure);
-    }
-    let Some(command) = failure.message.find("`gsv ") else {
-        return failure;
-    };
-    match failure.message[..command].rfind(". ") {
-        None => Failure {
-            next: String::new(),
-            ..failure
-        },
-        Some(end) => Failure {
-            next: failure.message[end + 2..].to_owned(),
-            message: failure.message[..=end].to_owned(),
-            ..failure
-        },
-    }
-}
-
-/// A provider that there is not. The gateway names the one that may be meant.
-fn for_providers(failure: Failure) -> Failure {
-    if !failure.is(&errors::MODEL_UNKNOWN) {
-        return failure;
-    }
-    Failure {
-        next: "List the providers: `gsv provider list`.".to_owned(),
-        ..failure
-    }
+    client.call::<ModelTest>(params).await
 }
 
 pub fn print_providers(out: Output, providers: &[ProviderEntry]) {
@@ -387,29 +353,4 @@ fn price(price: Option<&ModelPrice>) -> String {
         || "not known".to_owned(),
         |price| format!("{} / {}", dollars(price.input), dollars(price.output)),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_failure_of_a_model_says_once_what_to_do() {
-        let of = |reason: &str, message: &str| in_two_parts(Failure::from_reason(reason, message, false));
-        let no_key = of(
-            "model.not_configured",
-            "No key is set for Anthropic. Run `gsv config set apiKeys.anthropic -`, or try the demo model.",
-        );
-        assert_eq!(no_key.message, "No key is set for Anthropic.");
-        assert_eq!(
-            no_key.next,
-            "Run `gsv config set apiKeys.anthropic -`, or try the demo model."
-        );
-        let unknown = of("model.unknown", "There is no provider \"opnai\". Did you mean openai?");
-        assert!(unknown.message.ends_with("Did you mean openai?"));
-        assert_eq!(unknown.next, "List the providers: `gsv provider list`.");
-        // Without a command, the usual step stays.
-        let plain = of("model.auth", "OpenAI refused the key (401).");
-        assert!(!plain.next.is_empty() && plain.message.ends_with("(401)."));
-    }
 }
