@@ -127,11 +127,16 @@ pub async fn there(session: &Session, place: &str, agent: Option<&AgentId>) -> O
         listing
             .folders
             .extend(listed.directories.iter().map(|path| below(path)));
-        listing.files.extend(listed.files.iter().map(|path| Found {
-            name: below(path),
-            size: 0,
-            version: String::new(),
-        }));
+        // An older gateway tells none.
+        let etags = listed.etags.unwrap_or_default();
+        let versions = etags.into_iter().chain(std::iter::repeat(String::new()));
+        listing
+            .files
+            .extend(listed.files.iter().zip(versions).map(|(path, version)| Found {
+                name: below(path),
+                size: 0,
+                version,
+            }));
         open.extend(listed.directories);
         listing.check()?;
         // The gateway names them, and this machine makes them.
