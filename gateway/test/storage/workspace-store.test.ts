@@ -17,11 +17,18 @@ describe("workspace files", () => {
     expect(Date.parse(file.lastModified)).toBeGreaterThan(0);
     expect((await env.STORAGE.head(`agents/${agent}/notes/zwölf.md`))?.httpMetadata?.contentType).toBe("text/markdown; charset=utf-8");
     await store.write(agent, "A.md", "a");
-    expect(value(await store.list(agent, undefined))).toEqual({ path: "", files: ["A.md"], directories: ["notes"], truncated: false });
+    expect(value(await store.list(agent, undefined))).toEqual({
+      path: "",
+      files: ["A.md"],
+      directories: ["notes"],
+      etags: new Map([["A.md", expect.any(String)]]),
+      truncated: false,
+    });
     expect(value(await store.list(agent, "notes/"))).toEqual({
       path: "notes",
       files: ["notes/zwölf.md"],
       directories: [],
+      etags: new Map([["notes/zwölf.md", written.etag]]),
       truncated: false,
     });
     expect(value(await store.delete(agent, "notes/zwölf.md"))).toEqual({ path: "notes/zwölf.md", deleted: true, kept: true });

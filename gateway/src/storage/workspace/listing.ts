@@ -20,12 +20,17 @@ const MAX_PAGES = 4;
 const PAGE = 250;
 const UNKNOWN: Taint = { label: "world", source: "names of the workspace" };
 
+export interface FolderListing extends LabelledListing {
+  /** By path. A file that is built in has none. */
+  readonly etags: ReadonlyMap<string, string>;
+}
+
 /** A folder of an agent's workspace; for skills with the shared and the built-in ones. */
 export async function listFolder(
   bucket: Pick<Bucket, "head" | "list">,
   agentId: string,
   given: string | undefined,
-): Promise<Result<LabelledListing>> {
+): Promise<Result<FolderListing>> {
   const folder = parseFolder(given);
   if (!folder.ok) return folder;
   const prefix = folderPrefix(agentId, folder.value);
@@ -35,6 +40,7 @@ export async function listFolder(
   const files = new Set<string>();
   const directories = new Set<string>();
   const labels = new Map<string, Taint>();
+  const etags = new Map<string, string>();
   let truncated = false;
   for (const source of sources) {
     let cursor: string | undefined;
@@ -53,6 +59,8 @@ export async function listFolder(
         const name = object.key.slice(source.cut);
         const taint = taintOf(object);
         files.add(name);
+        // A file of the agent comes before a shared one with the same path.
+        if (!etags.has(name)) etags.set(name, object.etag);
         if (taint !== undefined) labels.set(name, taint);
       }
       for (const inner of page.value.delimitedPrefixes) directories.add(inner.slice(source.cut).replace(/\/$/, ""));
@@ -66,7 +74,10 @@ export async function listFolder(
     if (file.ok && file.value) return failure("path.invalid", `\`${folder.value}\` is a file, not a folder.`);
     return failure("path.not_found", `There is no folder \`${folder.value}\` in the workspace.`);
   }
-  return { ok: true, value: { path: folder.value, files: [...files].sort(), directories: [...directories].sort(), truncated, labels } };
+  return {
+    ok: true,
+    value: { path: folder.value, files: [...files].sort(), directories: [...directories].sort(), etags, truncated, labels },
+  };
 }
 
 /** Labels of folders by name. `prefix`: the key prefix of the workspace. Leaves out empty folders and those with a file that has no label. */

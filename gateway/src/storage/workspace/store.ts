@@ -4,7 +4,7 @@
  * records the call's id, so that a repeated call changes nothing (promises P8). Never throws for external failures.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import type { FileChange, FileContent, FileListing, FileWritten, LabelledListing } from "../../ports/agent-files.ts";
+import type { FileChange, FileContent, FileWritten, LabelledListing } from "../../ports/agent-files.ts";
 import type { FileVersion } from "../../ports/changes.ts";
 import { type Failure, failure, type Result } from "../../ports/result.ts";
 import { asText, type Bucket, guarded } from "../bucket.ts";
@@ -16,7 +16,7 @@ import { builtinFile } from "../skills/builtin/index.ts";
 import { type BeforeChange, CAS_TRIES, CLOCK, type Clock, conflict, createReplacer, isMark, sameBytes } from "../replace.ts";
 import { higher, type Taint } from "../../ports/taint.ts";
 import { byOf, createVersions, idOf, taintOf, type Version } from "../versions.ts";
-import { folderLabels, listFolder } from "./listing.ts";
+import { folderLabels, type FolderListing, listFolder } from "./listing.ts";
 
 export { type BeforeChange, CAS_TRIES };
 
@@ -43,7 +43,7 @@ export interface WorkspaceLog {
   readonly versions: readonly Version[];
 }
 export interface WorkspaceStore {
-  list(agentId: string, path: string | undefined): Promise<Result<FileListing>>;
+  list(agentId: string, path: string | undefined): Promise<Result<Omit<FolderListing, "labels">>>;
   listLabelled(agentId: string, path: string | undefined): Promise<Result<LabelledListing>>;
   /** `maxBytes` defaults to LIMITS.workspaceFileBytes. */
   read(agentId: string, path: string, maxBytes?: number): Promise<Result<FileContent>>;
@@ -193,8 +193,9 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
     async listLabelled(agentId, given) {
       const found = await listFolder(bucket, agentId, given);
       if (!found.ok) return found;
-      const folders = await folderLabels(bucket, folderPrefix(agentId, ""), found.value.directories);
-      return { ok: true, value: { ...found.value, labels: new Map([...found.value.labels, ...folders]) } };
+      const { etags: _etags, ...listing } = found.value;
+      const folders = await folderLabels(bucket, folderPrefix(agentId, ""), listing.directories);
+      return { ok: true, value: { ...listing, labels: new Map([...listing.labels, ...folders]) } };
     },
 
     async read(agentId, given, maxBytes = LIMITS.workspaceFileBytes) {

@@ -161,6 +161,32 @@ test("an agent that does not exist has no files and no skills to show, and an ag
   expect((await admin.refused("workspace.read", { agentId: "gone", path: "x.md" })).reason).toBe("path.not_found");
 });
 
+test("[TF14] a list has the etag of each file, which changes with the content", async () => {
+  const etags = async (folder?: string): Promise<Record<string, string | undefined>> => {
+    const listed = await admin.ok<{ files: string[]; etags: string[] }>("workspace.list", { path: folder });
+    expect(listed.etags).toHaveLength(listed.files.length);
+    return Object.fromEntries(listed.files.map((file, at) => [file, listed.etags[at]]));
+  };
+  await admin.ok("workspace.write", { path: "in/b.md", content: "kept" });
+  const { etag } = await admin.ok<File>("workspace.write", { path: "in/a.md", content: "one" });
+  const before = await etags("in");
+  expect(before["in/a.md"]).toBe(etag);
+  await admin.ok("workspace.write", { path: "in/a.md", content: "two" });
+  const after = await etags("in");
+  expect(after["in/a.md"]).not.toBe(etag);
+  expect(after["in/b.md"]).toBe(before["in/b.md"]);
+  // Built-in files are no objects of the bucket.
+  expect(await etags("skills/daily-review")).toEqual({ "skills/daily-review/SKILL.md": "" });
+});
+
+test("[TF14] a list that fits a frame only without etags comes without them", async () => {
+  const long = "x".repeat(900);
+  await Promise.all(Array.from({ length: 1_060 }, (_, nth) => env.STORAGE.put(`agents/main/many/${long}-${nth}`, "")));
+  const listed = await admin.ok<{ files: string[]; etags?: string[] }>("workspace.list", { path: "many" });
+  expect(listed.files).toHaveLength(1_060);
+  expect(listed.etags).toBeUndefined();
+});
+
 test("[F21] a client's token cannot write, delete or restore a skill; that needs an admin's, as skills.install does", async () => {
   const skill = "skills/mail/SKILL.md";
   const content = "---\nname: mail\ndescription: Sends mail.\n---\n# Mail\n";
