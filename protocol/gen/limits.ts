@@ -292,6 +292,8 @@ export const LIMITS = {
   toolResultChars: 50000,
   /** Time limit for transcribing one recording. */
   transcriptionMs: 60000,
+  /** How long after its last byte a transfer goes on because an end says that it is alive, for example while it reads what it has. */
+  transferAliveMs: 3600000,
   /** Largest file of a transfer that begins or ends in the workspace. */
   transferBytes: 5000000000,
   /** Largest chunk of a binary frame, without its 4-byte transfer id. */

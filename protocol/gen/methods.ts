@@ -238,6 +238,8 @@ import type {
   TransferAckEvent,
   TransferAckParams,
   TransferAckResult,
+  TransferAliveParams,
+  TransferAliveResult,
   TransferCancelParams,
   TransferCancelResult,
   TransferCompleteParams,
@@ -277,7 +279,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "570efe3b93456f4d";
+export const PROTOCOL_FINGERPRINT = "d18da678dcfabcf6";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -1663,6 +1665,17 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
+  /** An end reads its file and has nothing else to say: without it, an attempt that is silent for two minutes is given up. It counts for `transferAliveMs` after the last byte; then the transfer ends. */
+  "transfer.alive": {
+    params: "TransferAliveParams",
+    result: "TransferAliveResult",
+    callers: ["client", "node"],
+    scope: "operate",
+    audit: "none",
+    errors: ["transfer.unknown"],
+    deferred: false,
+    idempotent: true,
+  },
   /** Ends a transfer. What the destination has of the file is removed. One that has ended, or whose file is being stored, stays as it is. */
   "transfer.cancel": {
     params: "TransferCancelParams",
@@ -1862,7 +1875,7 @@ export const EVENTS = {
   "tool.progress": { payload: "ToolProgressEvent", to: ["client"] },
   /** The destination has the file up to this offset. */
   "transfer.ack": { payload: "TransferAckEvent", to: ["client", "node"] },
-  /** The whole file was relayed: the destination checks it. With `error` the transfer has ended: both ends drop it, and the temporary file is removed. */
+  /** With `sha256` the whole file was relayed: the destination checks it. With `error` the transfer has ended: both ends drop it, and the temporary file is removed. With neither, only this attempt has ended: the end lets go of its file and keeps what it has, from which the next attempt goes on, perhaps over another connection. */
   "transfer.end": { payload: "TransferEndEvent", to: ["client", "node"] },
   /** Asks a node to receive a file. */
   "transfer.receive": { payload: "TransferReceiveEvent", to: ["client", "node"] },
@@ -1999,6 +2012,7 @@ export interface MethodTypes {
   "tools.list": { params: undefined; result: ToolsListResult };
   "transfer.accept": { params: TransferAcceptParams; result: TransferAcceptResult };
   "transfer.ack": { params: TransferAckParams; result: TransferAckResult };
+  "transfer.alive": { params: TransferAliveParams; result: TransferAliveResult };
   "transfer.cancel": { params: TransferCancelParams; result: TransferCancelResult };
   "transfer.complete": { params: TransferCompleteParams; result: TransferCompleteResult };
   "transfer.create": { params: TransferCreateParams; result: TransferCreateResult };

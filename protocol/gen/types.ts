@@ -4883,6 +4883,17 @@ export type TransferAckResult = {
   ok: true;
 };
 
+/** Parameters of `transfer.alive`. */
+export type TransferAliveParams = {
+  /** 0 to 4294967295. */
+  transferId: number;
+};
+
+/** Result of `transfer.alive`. */
+export type TransferAliveResult = {
+  ok: true;
+};
+
 /** Parameters of `transfer.cancel`. */
 export type TransferCancelParams = {
   id: TransferKey;
@@ -5254,6 +5265,8 @@ export type WorkspaceListResult = {
   files: string[];
   /** At most 10000 items. */
   directories: string[];
+  /** At most 10000 items. */
+  etags?: string[];
 };
 
 /** Parameters of `workspace.log`. */

@@ -24,6 +24,11 @@ limit(
   300000,
   "How long a transfer waits without progress, for example for a machine that is not connected. Then it fails.",
 );
+limit(
+  "transferAliveMs",
+  3600000,
+  "How long after its last byte a transfer goes on because an end says that it is alive, for example while it reads what it has.",
+);
 limit("strayChunksPerMinute", 1000, "Chunks of no transfer from one connection; it is closed after more.");
 limit("transferKeptMs", 86400000, "How long an ended transfer is listed.");
 limit("unauthFrameBytes", 4096, "Largest frame of a client or channel before hello-ok.");

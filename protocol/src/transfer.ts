@@ -119,6 +119,13 @@ method("transfer.done", {
   result: ok,
   ...end,
 });
+method("transfer.alive", {
+  doc: "An end reads its file and has nothing else to say: without it, an attempt that is silent for two minutes is given up. It counts for `transferAliveMs` after the last byte; then the transfer ends.",
+  params: { transferId },
+  result: ok,
+  ...end,
+  idempotent: true,
+});
 event("transfer.send", {
   doc: "Asks a node to announce a file.",
   /** `id`: an earlier attempt of the same transfer is dropped. */
@@ -148,7 +155,7 @@ event("transfer.receive", {
   to: ["client", "node"],
 });
 event("transfer.end", {
-  doc: "The whole file was relayed: the destination checks it. With `error` the transfer has ended: both ends drop it, and the temporary file is removed.",
+  doc: "With `sha256` the whole file was relayed: the destination checks it. With `error` the transfer has ended: both ends drop it, and the temporary file is removed. With neither, only this attempt has ended: the end lets go of its file and keeps what it has, from which the next attempt goes on, perhaps over another connection.",
   payload: {
     transferId,
     sha256: t.optional(sha256),

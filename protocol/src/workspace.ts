@@ -8,7 +8,13 @@ const errors = ["path.invalid", "path.not_found", "path.not_a_file", "storage.fa
 method("workspace.list", {
   doc: "Lists files and folders directly in a folder of the agent's workspace.",
   params: { path: t.optional(t.string(1024)), agentId },
-  result: { path: t.string(1024), files: t.array(t.string(1024)), directories: t.array(t.string(1024)) },
+  result: {
+    path: t.string(1024),
+    files: t.array(t.string(1024)),
+    directories: t.array(t.string(1024)),
+    /** The etag of each file, in the order of `files`: another one after each change of its content. "": it is built in. Absent when the answer would not fit a frame. */
+    etags: t.optional(t.array(t.string(128))),
+  },
   callers: ["client"],
   scope: "operate",
   audit: "none",

@@ -67,7 +67,7 @@ pub enum Event {
     ToolProgress(Box<types::ToolProgressEvent>),
     /// The destination has the file up to this offset.
     TransferAck(Box<types::TransferAckEvent>),
-    /// The whole file was relayed: the destination checks it. With `error` the transfer has ended: both ends drop it, and the temporary file is removed.
+    /// With `sha256` the whole file was relayed: the destination checks it. With `error` the transfer has ended: both ends drop it, and the temporary file is removed. With neither, only this attempt has ended: the end lets go of its file and keeps what it has, from which the next attempt goes on, perhaps over another connection.
     TransferEnd(Box<types::TransferEndEvent>),
     /// Asks a node to receive a file.
     TransferReceive(Box<types::TransferReceiveEvent>),

@@ -437,6 +437,9 @@ pub const TOOL_RESULT_CHARS: u64 = 50_000;
 /// Time limit for transcribing one recording.
 pub const TRANSCRIPTION_MS: u64 = 60_000;
 
+/// How long after its last byte a transfer goes on because an end says that it is alive, for example while it reads what it has.
+pub const TRANSFER_ALIVE_MS: u64 = 3_600_000;
+
 /// Largest file of a transfer that begins or ends in the workspace.
 pub const TRANSFER_BYTES: u64 = 5_000_000_000;
 

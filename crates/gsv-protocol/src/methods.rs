@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "570efe3b93456f4d";
+pub const PROTOCOL_FINGERPRINT: &str = "d18da678dcfabcf6";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -267,6 +267,8 @@ pub enum Request {
     TransferAccept(types::TransferAcceptParams),
     #[serde(rename = "transfer.ack")]
     TransferAck(types::TransferAckParams),
+    #[serde(rename = "transfer.alive")]
+    TransferAlive(types::TransferAliveParams),
     #[serde(rename = "transfer.cancel")]
     TransferCancel(types::TransferCancelParams),
     #[serde(rename = "transfer.complete")]
@@ -429,6 +431,7 @@ impl Request {
             Self::ToolsList(_) => "tools.list",
             Self::TransferAccept(_) => "transfer.accept",
             Self::TransferAck(_) => "transfer.ack",
+            Self::TransferAlive(_) => "transfer.alive",
             Self::TransferCancel(_) => "transfer.cancel",
             Self::TransferComplete(_) => "transfer.complete",
             Self::TransferCreate(_) => "transfer.create",
@@ -2306,6 +2309,21 @@ impl Method for TransferAck {
 
     fn request(params: Self::Params) -> Request {
         Request::TransferAck(params)
+    }
+}
+
+/// An end reads its file and has nothing else to say: without it, an attempt that is silent for two minutes is given up. It counts for `transferAliveMs` after the last byte; then the transfer ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TransferAlive;
+impl Method for TransferAlive {
+    const NAME: &'static str = "transfer.alive";
+    const DEFERRED: bool = false;
+    const IDEMPOTENT: bool = true;
+    type Params = types::TransferAliveParams;
+    type Result = types::TransferAliveResult;
+
+    fn request(params: Self::Params) -> Request {
+        Request::TransferAlive(params)
     }
 }
 

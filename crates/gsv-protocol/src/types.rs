@@ -7533,6 +7533,21 @@ pub struct TransferAckResult {
     pub ok: bool,
 }
 
+/// Parameters of `transfer.alive`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TransferAliveParams {
+    /// 0 to 4294967295.
+    pub transfer_id: u32,
+}
+
+/// Result of `transfer.alive`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TransferAliveResult {
+    pub ok: bool,
+}
+
 /// Parameters of `transfer.cancel`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -8100,6 +8115,9 @@ pub struct WorkspaceListResult {
     pub files: Vec<String>,
     /// At most 10000 items.
     pub directories: Vec<String>,
+    /// At most 10000 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub etags: Option<Vec<String>>,
 }
 
 /// Parameters of `workspace.log`.

@@ -75,7 +75,7 @@ test("[A1] [S3] a method is denied unless the contract names the caller and the 
 });
 
 test("[A1] [TF13] a client may be an end of its own transfers, unless it only reads", () => {
-  const ends = ["transfer.meta", "transfer.accept", "transfer.ack", "transfer.complete", "transfer.done"] as const;
+  const ends = ["transfer.meta", "transfer.accept", "transfer.ack", "transfer.alive", "transfer.complete", "transfer.done"] as const;
   for (const method of ends)
     assert.deepEqual(
       (["client", "client-ro", "node"] as const).map((kind) => may({ kind, mode: kind === "node" ? "node" : "client" }, method)),

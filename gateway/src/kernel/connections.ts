@@ -72,10 +72,17 @@ export interface Connection {
   manyUntil: number;
   /** When it last sent a frame, roughly. */
   seenAt: number;
-  /** `carries`: it is an end of transfers, and acknowledges what it receives as a node does. */
-  readonly rate: { start: number; count: number; carries?: true };
-  /** Binary frames and transfer messages without a transfer on this connection, counted for a minute from `start`. */
-  strays: { start: number; count: number };
+  /** Requests. */
+  readonly rate: Count;
+  /** Requests of a client that is an end of an open transfer, about it. Undefined: it is the end of none. */
+  reports: Count | undefined;
+  /** Binary frames and transfer messages without a transfer on this connection, counted for a minute. */
+  readonly strays: Count;
+}
+/** How many there were since `start`. */
+interface Count {
+  start: number;
+  count: number;
 }
 export type AnyConnection = OpenConnection | Connection;
 
@@ -336,9 +343,7 @@ export class Connections {
   /** A frame of a transfer that is not bound to this connection was dropped (FR5). */
   strayed(connection: Connection, log: Pick<Logger, "warn">): void {
     const { strays, conn } = connection;
-    const now = this.#clock.now();
-    if (now - strays.start >= 60_000 || now < strays.start) [strays.start, strays.count] = [now, 0];
-    strays.count++;
+    countOne(strays, this.#clock.now(), 60_000);
     // Logged at 1, 10, 100 and so on: a flood of frames must not become a flood of log lines.
     if (Number.isInteger(Math.log10(strays.count))) log.warn("stray_chunk", { connection: conn, count: strays.count });
     if (strays.count > LIMITS.strayChunksPerMinute) this.drop(connection, { kind: "broken", text: "too many chunks of no transfer" });
@@ -377,24 +382,23 @@ export class Connections {
 
   // ------------------------------------------------------------ limits and memory
 
-  carries(connection: Connection): void {
-    connection.rate.carries = true;
+  /** Whether this client is an end of an open transfer. Then it acknowledges what it receives as a node does, and as often. */
+  carries(connection: Connection, isEnd: boolean): void {
+    connection.reports = isEnd ? (connection.reports ?? zero()) : undefined;
   }
-  /** Counts a request. False: over the limit of its kind. */
-  admitRequest(connection: Connection, now: number): boolean {
-    const node = connection.principal.mode === "node" || connection.rate.carries === true;
-    const windowMs = node ? 1000 : 60_000;
-    const most = node ? LIMITS.nodeFramesPerSecond : LIMITS.clientFramesPerMinute;
-    if (now - connection.rate.start >= windowMs || now < connection.rate.start) {
-      connection.rate.start = now;
-      connection.rate.count = 0;
-    }
-    connection.rate.count++;
+  /** Counts a request. False: over the limit of its kind. `isReport`: it is one of an end about its transfer. */
+  admitRequest(connection: Connection, now: number, isReport = false): boolean {
+    const { principal, rate, reports } = connection;
+    const asNode = principal.mode === "node" ? rate : isReport ? reports : undefined;
+    const isWithin =
+      asNode === undefined
+        ? countOne(rate, now, 60_000) <= LIMITS.clientFramesPerMinute
+        : countOne(asNode, now, 1000) <= LIMITS.nodeFramesPerSecond;
     if (now - connection.seenAt >= SEEN_GRAIN_MS || now < connection.seenAt) {
       connection.seenAt = now;
       this.save(connection);
     }
-    return connection.rate.count <= most;
+    return isWithin;
   }
 
   /** Stores the state with the socket, once for all changes of this turn. */
@@ -424,6 +428,12 @@ export class Connections {
 }
 
 /** The state that a connection loses when the object hibernates. */
-const freshState = (): Pick<Connection, "rate" | "strays"> => ({ rate: { start: 0, count: 0 }, strays: { start: 0, count: 0 } });
+const freshState = (): Pick<Connection, "rate" | "reports" | "strays"> => ({ rate: zero(), reports: undefined, strays: zero() });
+const zero = (): Count => ({ start: 0, count: 0 });
+/** Counts one more, from 0 when the time of the count is over or the clock went back. */
+function countOne(counted: Count, now: number, windowMs: number): number {
+  if (now - counted.start >= windowMs || now < counted.start) [counted.start, counted.count] = [now, 0];
+  return ++counted.count;
+}
 
 const identity = ({ mode, id }: Pick<Principal, "mode" | "id">): string => `${mode} ${id}`;

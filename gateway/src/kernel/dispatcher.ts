@@ -23,16 +23,35 @@ export type DispatchPorts = Pick<KernelPorts, "connections" | "audit" | "backgro
   readonly features: Pick<FeatureSet, "closed" | "frameRules" | "methods">;
 };
 
+/** What an end of a transfer says of it. One that receives says so many times a second. */
+const REPORTS_OF_ENDS: ReadonlySet<string> = new Set<MethodName>([
+  "transfer.meta",
+  "transfer.accept",
+  "transfer.ack",
+  "transfer.alive",
+  "transfer.complete",
+  "transfer.done",
+]);
+/** Longer requests count as all others do. */
+const REPORT_CHARS = 4096;
+
 /** Handles one text frame of a connection after hello-ok. */
 export async function dispatch(ports: DispatchPorts, connection: Connection, text: string): Promise<void> {
   const { connections } = ports;
   const now = ports.now();
   const answer = (id: string, failure: Failure): void => void connections.answer(connection.socket, id, failure);
-  if (!connections.admitRequest(connection, now)) {
+  const isReport = connection.reports !== undefined && text.length <= REPORT_CHARS && REPORTS_OF_ENDS.has(peekText(text, ["method"]) ?? "");
+  if (!connections.admitRequest(connection, now, isReport)) {
     answer(peekId(text), fail("limit.rate"));
     return;
   }
   const decoded = decode(ports, connection, text);
+  // A frame may name two methods, and the last one counts.
+  const isOther = isReport && !(decoded.ok && decoded.frame.type === "req" && REPORTS_OF_ENDS.has(decoded.frame.method));
+  if (isOther && !connections.admitRequest(connection, now)) {
+    answer(peekId(text), fail("limit.rate"));
+    return;
+  }
   if (!decoded.ok) {
     answer(decoded.error.id ?? peekId(text), fail(decoded.error.reason, decoded.error.message));
     return;

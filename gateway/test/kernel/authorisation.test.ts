@@ -122,6 +122,7 @@ test("[S3] nodes and channels may call exactly these methods", () => {
     "tools.list",
     "transfer.accept",
     "transfer.ack",
+    "transfer.alive",
     "transfer.complete",
     "transfer.done",
     "transfer.meta",

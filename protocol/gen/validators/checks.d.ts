@@ -494,6 +494,8 @@ import type {
   TransferAckEvent,
   TransferAckParams,
   TransferAckResult,
+  TransferAliveParams,
+  TransferAliveResult,
   TransferCancelParams,
   TransferCancelResult,
   TransferCompleteParams,
@@ -1043,6 +1045,8 @@ export function checkTransferAcceptResult(value: unknown): value is TransferAcce
 export function checkTransferAckEvent(value: unknown): value is TransferAckEvent;
 export function checkTransferAckParams(value: unknown): value is TransferAckParams;
 export function checkTransferAckResult(value: unknown): value is TransferAckResult;
+export function checkTransferAliveParams(value: unknown): value is TransferAliveParams;
+export function checkTransferAliveResult(value: unknown): value is TransferAliveResult;
 export function checkTransferCancelParams(value: unknown): value is TransferCancelParams;
 export function checkTransferCancelResult(value: unknown): value is TransferCancelResult;
 export function checkTransferCompleteParams(value: unknown): value is TransferCompleteParams;

@@ -7,16 +7,19 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 export type Attempt =
   | { readonly status: "asking" }
   | { readonly status: "offering" }
-  | { readonly status: "flowing"; readonly received: number; readonly acked: number }
-  | { readonly status: "finishing"; readonly sha256: string }
+  /** `from`: what the destination had when the attempt began. */
+  | { readonly status: "flowing"; readonly from: number; readonly received: number; readonly acked: number }
+  | { readonly status: "finishing"; readonly from: number; readonly sha256: string }
   | { readonly status: "ended" };
 
-/** What is known of the source. Stored. */
+/** What is known of the source, and whether the copy has begun again. Stored. */
 export interface Facts {
   readonly sizeBytes?: number;
   /** Another text after each change of the source. */
   readonly version?: string;
   readonly sha256?: string;
+  /** The copy has begun again, because what an earlier attempt had left was not the beginning of the file. */
+  readonly again?: true;
 }
 
 export type Happening =
@@ -41,6 +44,8 @@ export type Effect =
   | { readonly kind: "progress"; readonly offset: number }
   | { readonly kind: "finish"; readonly sha256: string }
   | { readonly kind: "succeed"; readonly sha256: string }
+  /** What the destination had is no beginning of this file, and it has removed all: another attempt copies the whole file. */
+  | { readonly kind: "again" }
   | { readonly kind: "fail"; readonly reason: string; readonly message: string };
 
 export interface Step {
@@ -48,6 +53,8 @@ export interface Step {
   readonly facts: Facts;
   readonly effects: readonly Effect[];
 }
+
+const CHECKSUM = "transfer.checksum";
 
 export const FIRST: Attempt = { status: "asking" };
 
@@ -57,6 +64,11 @@ const ended = (facts: Facts, reason: string, message: string): Step => ({
   effects: [{ kind: "fail", reason, message }],
 });
 const misuse = (facts: Facts, what: string): Step => ended(facts, "transfer.failed", `An end of the copy broke the rules: ${what}.`);
+/** A wrong checksum. Once, what the destination had before the attempt may be the cause. */
+const differs = (attempt: Attempt, facts: Facts, message: string): Step =>
+  attempt.status === "finishing" && attempt.from > 0 && facts.again === undefined
+    ? { attempt: { status: "ended" }, facts: { ...facts, again: true }, effects: [{ kind: "again" }] }
+    : ended(facts, CHECKSUM, message);
 const changed = (facts: Facts): Step =>
   ended(facts, "transfer.source_changed", "The source file changed while it was copied, so nothing was stored.");
 
@@ -65,6 +77,7 @@ export function step(attempt: Attempt, facts: Facts, happening: Happening, maxBy
   if (attempt.status === "ended") return { attempt, facts, effects: [] };
   switch (happening.kind) {
     case "failed":
+      if (happening.reason === CHECKSUM) return differs(attempt, facts, happening.message);
       return ended(facts, happening.reason, happening.message);
     case "found": {
       if (attempt.status !== "asking") return misuse(facts, "the file was announced twice");
@@ -75,7 +88,7 @@ export function step(attempt: Attempt, facts: Facts, happening: Happening, maxBy
       const known = sha256 === undefined ? {} : { sha256 };
       return {
         attempt: { status: "offering" },
-        facts: { sizeBytes, version, ...known },
+        facts: { ...facts, sizeBytes, version, ...known },
         effects: [{ kind: "offer", sizeBytes, ...known }],
       };
     }
@@ -84,7 +97,7 @@ export function step(attempt: Attempt, facts: Facts, happening: Happening, maxBy
       if (attempt.status !== "offering") return misuse(facts, "the file was accepted twice");
       if (offset > (facts.sizeBytes ?? 0)) return misuse(facts, "the destination has more than the file");
       return {
-        attempt: { status: "flowing", received: offset, acked: offset },
+        attempt: { status: "flowing", from: offset, received: offset, acked: offset },
         facts,
         effects: [
           { kind: "progress", offset },
@@ -114,12 +127,15 @@ export function step(attempt: Attempt, facts: Facts, happening: Happening, maxBy
       const { sha256 } = happening;
       if (attempt.status !== "flowing" || attempt.received !== facts.sizeBytes) return misuse(facts, "the file ended before its end");
       if (facts.sha256 !== undefined && facts.sha256 !== sha256) return changed(facts);
-      return { attempt: { status: "finishing", sha256 }, facts: { ...facts, sha256 }, effects: [{ kind: "finish", sha256 }] };
+      return {
+        attempt: { status: "finishing", from: attempt.from, sha256 },
+        facts: { ...facts, sha256 },
+        effects: [{ kind: "finish", sha256 }],
+      };
     }
     case "stored":
       if (attempt.status !== "finishing") return misuse(facts, "the file was stored before its end");
-      if (happening.sha256 !== attempt.sha256)
-        return ended(facts, "transfer.checksum", "The copy differs from the source, so it does not count.");
+      if (happening.sha256 !== attempt.sha256) return differs(attempt, facts, "The copy differs from the source, so it does not count.");
       return { attempt: { status: "ended" }, facts, effects: [{ kind: "succeed", sha256: attempt.sha256 }] };
   }
 }

@@ -47,6 +47,20 @@ test("[TF6] a source whose content differs from that of an earlier attempt fails
   assert.equal(again.effects.at(-1), "fail transfer.source_changed");
 });
 
+test("[TF3] [TF4] [P18] a wrong checksum of a copy that was continued begins it again, once; of one that was not, it ends it", () => {
+  const differs: readonly Happening[] = [stored(OTHER), { kind: "failed", reason: "transfer.checksum", message: "no" }];
+  for (const end of differs) {
+    const continued = run([found(3), accepted(2), chunk(1), completed, end]);
+    assert.deepEqual([continued.effects.at(-1), continued.attempt.status], ["again", "ended"]);
+    // The facts are those of the next attempt, and the destination of it may still say that it has something.
+    assert.equal(run([found(3), accepted(2), chunk(1), completed, end], continued.facts).effects.at(-1), "fail transfer.checksum");
+    assert.equal(run([found(3), accepted(0), chunk(3), completed, stored()], continued.facts).effects.at(-1), "succeed");
+    assert.equal(run([found(3), accepted(0), chunk(3), completed, end]).effects.at(-1), "fail transfer.checksum");
+  }
+  // Nothing was compared yet.
+  assert.equal(run([found(3), accepted(2), ...differs.slice(1)]).effects.at(-1), "fail transfer.checksum");
+});
+
 test("[TF2] [TF4] what was taken is acknowledged, and what is kept is where another attempt goes on", () => {
   const after = (happening: Happening) => {
     const { attempt, facts } = run([found(10 * K), accepted(0), chunk(6 * K)]);
@@ -105,7 +119,7 @@ test("[TF1] [TF3] whatever happens in whatever order, an attempt ends once, and 
   fc.assert(
     fc.property(fc.array(any, { maxLength: 12 }), (happenings) => {
       const { effects } = run(happenings);
-      const ends = effects.filter((effect) => effect === "succeed" || effect.startsWith("fail"));
+      const ends = effects.filter((effect) => effect === "succeed" || effect === "again" || effect.startsWith("fail"));
       assert.ok(ends.length <= 1);
       if (ends.length === 1) assert.equal(effects.at(-1), ends[0]);
       if (!ends.includes("succeed")) return;

@@ -12,6 +12,8 @@ export interface SourceEnd {
   start(offset: number): void;
   /** The destination has stored the file up to here. */
   ack(offset: number): void;
+  /** This attempt was given up: the end lets go of its file, and keeps what it has for the next attempt. Before `close`. */
+  giveUp?(): void;
   /** `problem`: the transfer has ended without success. */
   close(problem?: string): void;
 }
@@ -19,6 +21,7 @@ export interface DestinationEnd {
   offer(sizeBytes: number, sha256: string | undefined): void;
   chunk(frame: Frame): void;
   finish(sha256: string): void;
+  giveUp?(): void;
   /** As that of the source. False: what the destination has of the file could not be removed now. */
   close(problem?: string): boolean;
   /** Resolves when nothing more is written after `close`. */

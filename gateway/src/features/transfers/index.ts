@@ -80,6 +80,7 @@ export const transfersFeature: FeatureDefinition<TransferPorts, { readonly trans
         "transfer.meta": lazy("transfer.meta"),
         "transfer.accept": lazy("transfer.accept"),
         "transfer.ack": lazy("transfer.ack"),
+        "transfer.alive": lazy("transfer.alive"),
         "transfer.complete": lazy("transfer.complete"),
         "transfer.done": lazy("transfer.done"),
       },

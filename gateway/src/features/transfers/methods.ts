@@ -1,5 +1,4 @@
 /** `transfer.*`: what clients ask for, and what machines say about their ends. */
-import { isErrorReason } from "../../../../protocol/gen/errors.ts";
 import { asTransferKey, type Transfer } from "../../../../protocol/gen/types.ts";
 import { actorOf } from "../../kernel/authorise.ts";
 import type { Connections } from "../../kernel/connections.ts";
@@ -9,6 +8,7 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import { type CreatePorts, createTransfer } from "./create.ts";
 import type { Happening } from "./attempt.ts";
+import { reasonOfEnd } from "./end-reason.ts";
 import type { TransferRow } from "./store.ts";
 
 export interface MethodPorts extends CreatePorts, Pick<KernelPorts, "log"> {
@@ -22,6 +22,7 @@ type Name =
   | "transfer.meta"
   | "transfer.accept"
   | "transfer.ack"
+  | "transfer.alive"
   | "transfer.complete"
   | "transfer.done";
 export type TransferMethods = { readonly [M in Name]: Handler<M> };
@@ -35,9 +36,11 @@ export function transferMethods(ports: MethodPorts): TransferMethods {
       : succeed({ transfer: show(row, runner.doneBytes(row)) });
   };
   /** A message about an attempt. One that is not bound to this connection changes nothing, and is counted. */
-  const about = (caller: Caller, side: "source" | "destination", attemptId: number, happening: Exclude<Happening, { kind: "chunk" }>) => {
-    if (runner.said(caller.connection, attemptId, side, happening)) return succeed({ ok: true } as const);
-    ports.connections.strayed(caller.connection, ports.log);
+  const about = (caller: Caller, side: "source" | "destination", attemptId: number, happening: Exclude<Happening, { kind: "chunk" }>) =>
+    answered(caller, runner.said(caller.connection, attemptId, side, happening));
+  const answered = ({ connection }: Caller, isBound: boolean) => {
+    if (isBound) return succeed({ ok: true } as const);
+    ports.connections.strayed(connection, ports.log);
     return fail("transfer.unknown", "This connection has no such transfer.");
   };
 
@@ -77,6 +80,7 @@ export function transferMethods(ports: MethodPorts): TransferMethods {
     "transfer.accept": (caller, { transferId, offset, error, reason }) =>
       about(caller, "destination", transferId, error === undefined ? { kind: "accepted", offset: offset ?? 0 } : failed(error, reason)),
     "transfer.ack": (caller, { transferId, offset }) => about(caller, "destination", transferId, { kind: "acked", offset }),
+    "transfer.alive": (caller, { transferId }) => answered(caller, runner.alive(caller.connection, transferId)),
     "transfer.complete": (caller, { transferId, sha256, error, reason }) =>
       about(
         caller,
@@ -94,10 +98,9 @@ export function transferMethods(ports: MethodPorts): TransferMethods {
   };
 }
 
-/** Only a bucket may report `storage.failed`, because that is tried again; and no machine a reason that the contract does not have. */
 const failed = (error = "The machine gave no reason.", reason = ""): Happening & { kind: "failed" } => ({
   kind: "failed",
-  reason: isErrorReason(reason) && reason !== "storage.failed" ? reason : "transfer.failed",
+  reason: reasonOfEnd(reason),
   message: error,
 });
 

@@ -43,4 +43,11 @@ export const TRANSFER_MIGRATIONS: readonly Migration[] = [
       sql.exec("CREATE INDEX transfers_parts ON transfers(parts_at) WHERE parts_at IS NOT NULL");
     },
   },
+  {
+    name: "transfers: signs of life, and copies that began again",
+    up: (sql) => {
+      // `alive_at`: when an end last worked without new bytes. `again`: 1 after a wrong checksum of a copy that had been continued.
+      for (const column of ["alive_at", "again"]) sql.exec(`ALTER TABLE transfers ADD COLUMN ${column} INTEGER`);
+    },
+  },
 ];

@@ -19,6 +19,7 @@ export function nodeSource({ connections, connection, attemptId, id, path }: Nod
     ask: () => void connections.event(connection, "transfer.send", { transferId: attemptId, path, id: asTransferKey(id) }),
     start: (offset) => void connections.event(connection, "transfer.start", { transferId: attemptId, offset }),
     ack: (offset) => void connections.event(connection, "transfer.ack", { transferId: attemptId, offset }),
+    giveUp: () => giveUp(connections, connection, attemptId),
     close(problem) {
       if (problem !== undefined) connections.event(connection, "transfer.end", { transferId: attemptId, error: problem });
     },
@@ -40,8 +41,13 @@ export function nodeDestination(ports: NodeEndPorts & { readonly isForced: boole
       release(frame);
     },
     finish: (sha256) => void connections.event(connection, "transfer.end", { transferId: attemptId, sha256 }),
+    giveUp: () => giveUp(connections, connection, attemptId),
     close: (problem) =>
       problem === undefined ||
       connections.event(connection, "transfer.end", { transferId: attemptId, error: problem, id: asTransferKey(id), path }),
   };
 }
+
+/** A connection that is gone gets nothing. */
+const giveUp = (connections: NodeEndPorts["connections"], connection: Connection, attemptId: number): void =>
+  void connections.event(connection, "transfer.end", { transferId: attemptId });

@@ -111,6 +111,16 @@ export class TransferRunner {
     if (!isPast(bound)) this.#feed(bound.live, happening);
     return true;
   }
+  /** An end reads its file, and has nothing else to say. False: this connection has no such attempt. */
+  alive(connection: Connection, attemptId: number): boolean {
+    const bound = this.#attempts.get(attemptKey(connection.conn, attemptId));
+    if (bound === undefined) return false;
+    if (isPast(bound)) return true;
+    const { live } = bound;
+    if (this.#ports.now() - live.movedAt < LIMITS.transferAliveMs) this.#alive(live);
+    else this.#end(live.row, "transfer.interrupted", "The copy got no byte of its file for an hour, so it was ended.");
+    return true;
+  }
   /** A binary frame. False: this connection sends no such file. */
   chunk(connection: Connection, message: ArrayBuffer): boolean {
     const frame = new Uint8Array(message);
@@ -132,13 +142,20 @@ export class TransferRunner {
     if (row.endedAt !== undefined || ![row.source, row.destination].some(isOfClient)) return;
     const live = this.#live.get(row.id);
     if (this.#clients.get(row.id)?.conn === connection.conn && live !== undefined) return;
-    this.#clients.set(row.id, connection);
-    this.#ports.connections.carries(connection);
+    this.#clientOf(row.id, connection);
     // The source has sent everything; storing does not need it.
     if (live?.attempt.status === "finishing" && !isOfClient(row.destination)) return;
     if (live !== undefined) this.#drop(live);
     const again = this.#ports.store.get(row.id);
     if (again !== undefined) this.begin(again);
+  }
+  /** Undefined: the transfer has ended. A connection that lost its last transfer has the limit of requests of any other program. */
+  #clientOf(id: string, connection: Connection | undefined): void {
+    const before = this.#clients.get(id);
+    if (connection === undefined) this.#clients.delete(id);
+    else this.#clients.set(id, connection);
+    const having = new Set(this.#clients.values());
+    for (const one of [before, connection]) if (one !== undefined) this.#ports.connections.carries(one, having.has(one));
   }
 
   /** A connection is gone, and its attempts with it. */
@@ -184,7 +201,7 @@ export class TransferRunner {
     return end;
   }
   #tellWaiting(id: string): void {
-    this.#clients.delete(id);
+    this.#clientOf(id, undefined);
     this.#waiting.get(id)?.resolve();
     this.#waiting.delete(id);
   }
@@ -196,10 +213,10 @@ export class TransferRunner {
       // A large file is checked and stored for longer than that on a slow disk.
       const isStoring = live?.attempt.status === "finishing" && at - live.savedAt < STALL_MS;
       if (isStoring) {
-        this.#ports.store.postpone(row.id, at);
+        this.#ports.store.postpone(row.id, live.savedAt + STALL_MS);
         continue;
       }
-      if (at - row.movedAt >= LIMITS.transferIdleMs) {
+      if (at - Math.max(row.movedAt, row.aliveAt ?? 0) >= LIMITS.transferIdleMs) {
         this.#end(row, "transfer.interrupted", "The copy made no progress for five minutes, so it was ended.");
         continue;
       }
@@ -318,6 +335,8 @@ export class TransferRunner {
         return this.#succeed(live, effect.sha256);
       case "fail":
         return this.#end(live.row, effect.reason, effect.message);
+      case "again":
+        return this.#beginAgain(live);
       case "forward":
         return undefined;
     }
@@ -336,6 +355,8 @@ export class TransferRunner {
   #alive(live: Live): void {
     if (this.#live.get(live.row.id) !== live || this.#ports.now() - live.savedAt < ALIVE_GRAIN_MS) return;
     this.#save(live, live.attempt.status === "finishing" ? "storing" : "running");
+    this.#ports.store.alive(live.row.id, live.savedAt);
+    this.#ports.arm();
   }
 
   // ------------------------------------------------------------ ends
@@ -348,10 +369,19 @@ export class TransferRunner {
   #drop(live: Live, retryMs?: number): void {
     this.#ports.store.save(live.row.id, "running", live.facts, live.doneBytes, live.movedAt);
     this.#detach(live);
-    live.source.close();
-    live.destination.close();
+    for (const end of [live.source, live.destination]) {
+      end.giveUp?.();
+      end.close();
+    }
     this.#ports.store.waits(live.row.id, this.#ports.now(), retryMs);
     this.#ports.arm();
+  }
+  /** The destination has removed what it had, so that the next attempt copies the whole file. */
+  #beginAgain(live: Live): void {
+    this.#drop(live);
+    this.#ports.store.beginAgain(live.row.id, this.#ports.now());
+    const row = this.#ports.store.get(live.row.id);
+    if (row !== undefined) this.begin(row);
   }
   #succeed(live: Live, sha256: string): void {
     const { id } = live.row;

@@ -32,6 +32,8 @@ export interface TransferRow extends NewTransfer {
   readonly createdAt: number;
   /** When it last made progress. */
   readonly movedAt: number;
+  /** When an end last said that it works, without new bytes. */
+  readonly aliveAt?: number;
   readonly endedAt?: number;
   /** The conversation is to be told of the end. */
   readonly tell?: Tell;
@@ -57,10 +59,14 @@ interface Stored extends Record<string, string | number | null> {
   taint: string | null;
   tell: string | null;
   token_id: string | null;
+  alive_at: number | null;
+  again: number | null;
 }
 
-/** An attempt without progress for this long is given up, and another one begins. */
+/** An attempt without progress and without a sign of life for this long is given up, and another one begins. */
 export const STALL_MS = 120_000;
+/** When an open transfer has been idle for too long. */
+const IDLE_SQL = `max(moved_at, coalesce(alive_at, 0)) + ${LIMITS.transferIdleMs}`;
 
 /** Until the parts of an ended transfer are looked for: a write of an attempt that was given up has ended by then. */
 const PARTS_MS = 60_000;
@@ -93,17 +99,32 @@ export class TransferStore {
     run(
       this.#db.sql,
       `UPDATE transfers SET state = ?, size_bytes = ?, version = ?, sha256 = ?, moved_at = iif(? > done_bytes, ?, moved_at),
-       done_bytes = max(done_bytes, ?), due_at = ? WHERE id = ? AND ended_at IS NULL`,
-      ...[state, facts.sizeBytes ?? null, facts.version ?? null, facts.sha256 ?? null, doneBytes, now, doneBytes, now + STALL_MS, id],
+       done_bytes = max(done_bytes, ?) WHERE id = ? AND ended_at IS NULL`,
+      ...[state, facts.sizeBytes ?? null, facts.version ?? null, facts.sha256 ?? null, doneBytes, now, doneBytes, id],
     );
+    this.#due(id, now + STALL_MS);
+  }
+  /** An end works, without new bytes. */
+  alive(id: string, now: number): void {
+    run(this.#db.sql, "UPDATE transfers SET alive_at = ? WHERE id = ? AND ended_at IS NULL", now, id);
+    this.#due(id, now + STALL_MS);
   }
   /** Its attempt is over, and another one follows. */
   waits(id: string, now: number, forMs = STALL_MS): void {
-    run(this.#db.sql, "UPDATE transfers SET state = 'waiting', due_at = ? WHERE id = ? AND ended_at IS NULL", now + forMs, id);
+    run(this.#db.sql, "UPDATE transfers SET state = 'waiting' WHERE id = ? AND ended_at IS NULL", id);
+    this.#due(id, now + forMs);
   }
-  /** It is stored for long: it is due later. */
-  postpone(id: string, now: number): void {
-    run(this.#db.sql, "UPDATE transfers SET due_at = ? WHERE id = ? AND ended_at IS NULL", now + STALL_MS, id);
+  /** The destination has removed all that it had: the next attempt is the first one with its whole content. */
+  beginAgain(id: string, now: number): void {
+    run(this.#db.sql, "UPDATE transfers SET done_bytes = 0, again = 1, moved_at = ? WHERE id = ? AND ended_at IS NULL", now, id);
+  }
+  /** Not later than the time at which it has been idle for too long. */
+  #due(id: string, at: number): void {
+    run(this.#db.sql, `UPDATE transfers SET due_at = min(?, ${IDLE_SQL}) WHERE id = ? AND ended_at IS NULL`, at, id);
+  }
+  /** It is being stored, which may take longer than that. */
+  postpone(id: string, until: number): void {
+    run(this.#db.sql, "UPDATE transfers SET due_at = ? WHERE id = ? AND ended_at IS NULL", until, id);
   }
   /** `leftover`: the machine that may still have the temporary file. */
   end(id: string, outcome: { sha256: string } | { reason: string; problem: string; leftover?: string }, now: number): void {
@@ -191,12 +212,14 @@ function readRow(row: Stored): TransferRow {
       ...(row.size_bytes === null ? {} : { sizeBytes: row.size_bytes }),
       ...(row.version === null ? {} : { version: row.version }),
       ...(row.sha256 === null ? {} : { sha256: row.sha256 }),
+      ...(row.again === null ? {} : { again: true }),
     },
     doneBytes: row.done_bytes,
     ...(row.reason === null ? {} : { reason: row.reason }),
     ...(row.problem === null ? {} : { problem: row.problem }),
     createdAt: row.created_at,
     movedAt: row.moved_at,
+    ...(row.alive_at === null ? {} : { aliveAt: row.alive_at }),
     ...(row.ended_at === null ? {} : { endedAt: row.ended_at }),
     ...(row.session_key === null ? {} : { sessionKey: row.session_key }),
     ...(row.taint === null ? {} : { taint: JSON.parse(row.taint) as Taint }),

@@ -7,7 +7,7 @@ import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { client, eventually, fakeSessions, gateway, seed, sha256, token, until } from "../../support/gateway.ts";
-import { bytesOf, Machine, newId, sum } from "./fake-machine.ts";
+import { bytesOf, Machine, machine, newId, sum } from "./fake-machine.ts";
 import { evict } from "../../support/evict.ts";
 import { create, ended, look } from "./support.ts";
 
@@ -46,6 +46,94 @@ describe("a program is an end of its own transfer", () => {
     second.push(transferId, bytes.subarray(PART));
     await second.peer.ok("transfer.complete", { transferId, sha256: await sum(bytes) });
     expect(await ended(second.peer, id)).toMatchObject({ state: "done", sha256: await sum(bytes) });
+  });
+
+  test("[TF13] [W12] a program that loses its transfer to another connection is told at once, and keeps what it has", async () => {
+    await env.STORAGE.put("agents/main/a.bin", bytesOf(1000));
+    for (const [source, destination, event] of [
+      [asked.source, asked.destination, "transfer.send"],
+      ["gsv:a.bin", "@:/home/me/b.bin", "transfer.receive"],
+    ] as const) {
+      const [first, second, id] = [new Machine(await client()), new Machine(await client()), newId()];
+      await create(first.peer, id, source, destination);
+      const { transferId: lost } = await first.asked(event);
+      await create(second.peer, id, source, destination);
+      const { transferId } = await second.asked(event);
+      const end = await first.asked("transfer.end");
+      // With an error the file that the second one goes on with would be removed.
+      expect(end).toEqual({ transferId: lost });
+      expect(second.peer.events("transfer.end")).toEqual([]);
+      const say = { transferId: lost, offset: 0 };
+      expect((await first.peer.refused("transfer.ack", say)).reason).toBe("transfer.unknown");
+      expect(await look(first.peer, id)).toMatchObject({ state: "running" });
+      // And back, as after a reconnect of the first one.
+      await create(first.peer, id, source, destination);
+      await first.asked(event, 1);
+      expect(await second.asked("transfer.end")).toEqual({ transferId });
+      await first.peer.ok("transfer.cancel", { id });
+    }
+  });
+
+  test("[TF13] a program whose attempt ended because the machine is away holds nothing when another connection takes over", async () => {
+    const laptop = await machine("laptop");
+    const [first, second, id] = [new Machine(await client()), new Machine(await client()), newId()];
+    await create(first.peer, id, "laptop:a", "@:/home/me/b.bin");
+    const { transferId: source } = await laptop.asked("transfer.send");
+    await laptop.peer.ok("transfer.meta", { transferId: source, size: 3, version: "v1" });
+    const { transferId } = await first.asked("transfer.receive");
+    laptop.peer.socket.close(1000);
+    expect(await first.asked("transfer.end")).toEqual({ transferId });
+    await create(second.peer, id, "laptop:a", "@:/home/me/b.bin");
+    const back = await machine("laptop");
+    await back.peer.ok("transfer.meta", { transferId: (await back.asked("transfer.send")).transferId, size: 3, version: "v1" });
+    await second.asked("transfer.receive");
+    expect(first.peer.events("transfer.receive")).toHaveLength(1);
+  });
+
+  describe("[TF13] [P19] what it may send", () => {
+    const minute = LIMITS.clientFramesPerMinute;
+    /** How many of these requests are refused because there are too many. */
+    async function refusals({ peer }: Machine, count: number, method: string, params: object): Promise<number> {
+      const ids = Array.from({ length: count }, () => peer.ask(method, params));
+      for (const one of ids.slice(-1)) await peer.answer(one);
+      const asked = new Set(ids);
+      return peer.frames.filter((frame) => frame.type === "res" && asked.has(frame.id) && frame.error?.reason === "limit.rate").length;
+    }
+    const unsubscribe = ["session.unsubscribe", { sessionKey: "main" }] as const;
+
+    test("what it says of its transfer has the limit of a node, and all else that of a client", async () => {
+      const [own, id] = [new Machine(await client()), newId()];
+      await create(own.peer, id, asked.source, asked.destination);
+      const { transferId } = await own.asked("transfer.send");
+      expect(await refusals(own, LIMITS.nodeFramesPerSecond - 1, "transfer.alive", { transferId })).toBe(0);
+      expect(await refusals(own, minute, ...unsubscribe)).toBe(1);
+      await scheduler.wait(1000);
+      expect(await refusals(own, LIMITS.nodeFramesPerSecond - 1, "transfer.alive", { transferId })).toBe(0);
+      expect(await refusals(own, 1, "transfer.get", { id })).toBe(1);
+    });
+
+    test("after its transfer, and after it has lost it, it has the limit of a client", async () => {
+      const [own, other, id] = [new Machine(await client()), new Machine(await client()), newId()];
+      await create(own.peer, id, asked.source, asked.destination);
+      await create(other.peer, id, asked.source, asked.destination);
+      await other.peer.ok("transfer.cancel", { id });
+      for (const [machine, before] of [
+        [own, 1],
+        [other, 2],
+      ] as const) {
+        expect(await refusals(machine, minute - before, ...unsubscribe)).toBe(0);
+        expect(await refusals(machine, 3, "transfer.ack", { transferId: 1, offset: 0 })).toBe(3);
+      }
+    });
+
+    test("a frame that names two methods is counted as the one that is performed", async () => {
+      const [own, id] = [new Machine(await client()), newId()];
+      await create(own.peer, id, asked.source, asked.destination);
+      await own.asked("transfer.send");
+      expect(await refusals(own, minute - 1, ...unsubscribe)).toBe(0);
+      own.peer.send('{"type":"req","id":"two","method":"transfer.ack","method":"session.unsubscribe","params":{"sessionKey":"main"}}');
+      expect(await own.peer.answer("two")).toMatchObject({ ok: false, error: { reason: "limit.rate" } });
+    });
   });
 
   test("[TF10] copies whose programs are gone do not keep others from theirs, and are bounded", async () => {

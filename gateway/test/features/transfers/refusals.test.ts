@@ -87,6 +87,20 @@ describe("what is refused before anything moves", () => {
     expect(laptop.peer.events("transfer.send")).toHaveLength(1);
   });
 
+  test.each([
+    ["transfer.busy", "transfer.failed"],
+    ["limit.rate", "transfer.failed"],
+    ["auth.required", "transfer.failed"],
+    ["path.not_found", "path.not_found"],
+  ])("[TF7] a machine that refuses the file with %s ends the copy with %s, and its text is told", async (reason, told) => {
+    const [owner, laptop, id] = [await client(), await machine("laptop"), newId()];
+    await env.STORAGE.put("agents/main/a.txt", "text");
+    await create(owner, id, "gsv:a.txt", "laptop:b");
+    const { transferId } = await laptop.asked("transfer.receive");
+    await laptop.peer.ok("transfer.accept", { transferId, error: "not here", reason });
+    expect(await ended(owner, id)).toMatchObject({ state: "failed", reason: told, problem: "not here" });
+  });
+
   test("[TF7] --force keeps the file that is replaced as a version", async () => {
     const [owner, laptop, id] = [await client(), await machine("laptop"), newId()];
     await env.STORAGE.put("agents/main/b.txt", "old text");

@@ -4,7 +4,9 @@ import { runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
 import { gateway, type Peer } from "../../support/gateway.ts";
 
-type Shown = { transfer: { state: string; reason?: string; doneBytes: number; sha256?: string; sizeBytes?: number } };
+type Shown = {
+  transfer: { state: string; reason?: string; problem?: string; endedAt?: number; doneBytes: number; sha256?: string; sizeBytes?: number };
+};
 export const look = async (peer: Peer, id: string): Promise<Shown["transfer"]> => (await peer.ok<Shown>("transfer.get", { id })).transfer;
 export async function ended(peer: Peer, id: string): Promise<Shown["transfer"]> {
   for (;;) {

@@ -30,6 +30,15 @@ describe("a file of the workspace becomes one of a machine", () => {
     expect(asked).toMatchObject({ path: "b.bin", size: bytes.length, id, sha256: await sum(bytes) });
     return { owner, laptop, id, attemptId: asked.transferId };
   }
+  async function takeAll(laptop: Machine, transferId: number): Promise<void> {
+    await laptop.peer.ok("transfer.accept", { transferId, offset: 0 });
+    const own = (): number =>
+      laptop.chunks.filter(({ attemptId }) => attemptId === transferId).reduce((all, { bytes: part }) => all + part.length, 0);
+    await until("a window", () => own() === LIMITS.transferWindowBytes);
+    await laptop.peer.ok("transfer.ack", { transferId, offset: LIMITS.transferWindowBytes });
+    await until("the file", () => own() === bytes.length);
+    await laptop.peer.ok("transfer.ack", { transferId, offset: bytes.length });
+  }
   const taken = ({ chunks }: Machine): number => chunks.reduce((all, { bytes: part }) => all + part.length, 0);
 
   test("[TF2] [P18] at most a window is on the way, and success waits for the machine's word", async () => {
@@ -55,9 +64,41 @@ describe("a file of the workspace becomes one of a machine", () => {
 
   test("[TF3] a machine that reports another checksum has not succeeded", async () => {
     const { owner, laptop, id, attemptId } = await begin();
+    await takeAll(laptop, attemptId);
+    await laptop.asked("transfer.end");
+    await laptop.peer.ok("transfer.done", { transferId: attemptId, bytesWritten: bytes.length, sha256: await sha256("other") });
+    expect(await look(owner, id)).toMatchObject({ state: "failed", reason: "transfer.checksum" });
+  });
+
+  test("[TF3] [TF4] [P18] what the machine had was no beginning of the file: the copy begins again by itself, once, and from the start", async () => {
+    const { owner, laptop, id, attemptId } = await begin();
+    await laptop.peer.ok("transfer.accept", { transferId: attemptId, offset: bytes.length });
+    await laptop.asked("transfer.end");
+    const wrong = { bytesWritten: 0, error: "the copy differs from its source", reason: "transfer.checksum" };
+    await laptop.peer.ok("transfer.done", { transferId: attemptId, ...wrong });
+    const again = await laptop.asked("transfer.receive", 1);
+    expect(again).toMatchObject({ id, sha256: await sum(bytes) });
+    expect(await look(owner, id)).toMatchObject({ state: "running", doneBytes: 0 });
+    const before = laptop.peer.events("transfer.end").length;
+    await takeAll(laptop, again.transferId);
+    await laptop.asked("transfer.end", before);
+    await laptop.peer.ok("transfer.done", { transferId: again.transferId, bytesWritten: bytes.length, sha256: await sum(bytes) });
+    expect(await look(owner, id)).toMatchObject({ state: "done", doneBytes: bytes.length });
+  });
+
+  test("[TF3] a machine that says again that it has a part, and of which the copy differs again, has failed, also after a restart", async () => {
+    const { owner, laptop, id, attemptId } = await begin();
     await laptop.peer.ok("transfer.accept", { transferId: attemptId, offset: bytes.length });
     await laptop.asked("transfer.end");
     await laptop.peer.ok("transfer.done", { transferId: attemptId, bytesWritten: bytes.length, sha256: await sha256("other") });
+    const again = await laptop.asked("transfer.receive", 1);
+    await evict(gateway(), { webSockets: "hibernate" });
+    await laptop.peer.refused("transfer.accept", { transferId: again.transferId, offset: 0 });
+    const { transferId } = await laptop.asked("transfer.receive", 2);
+    const before = laptop.peer.events("transfer.end").length;
+    await laptop.peer.ok("transfer.accept", { transferId, offset: bytes.length });
+    await laptop.asked("transfer.end", before);
+    await laptop.peer.ok("transfer.done", { transferId, bytesWritten: bytes.length, sha256: await sha256("other") });
     expect(await look(owner, id)).toMatchObject({ state: "failed", reason: "transfer.checksum" });
   });
 

@@ -6,6 +6,7 @@ import { env } from "cloudflare:workers";
 import { reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
+import { transferPartKey } from "../../../src/storage/keys.ts";
 import { client, eventually, fakeSessions, gateway, type Peer, seed, sha256, until } from "../../support/gateway.ts";
 import { bytesOf, type Machine, machine, newId, sum } from "./fake-machine.ts";
 import { evict } from "../../support/evict.ts";
@@ -77,6 +78,34 @@ describe("a machine's file becomes one of the workspace", () => {
     expect(offset).toBe(PART);
     await laptop.fill(again.transferId, bytes, PART);
     await laptop.peer.ok("transfer.complete", { transferId: again.transferId, sha256: await sum(bytes) });
+    expect(await ended(owner, id)).toMatchObject({ state: "done", sha256: await sum(bytes) });
+  });
+
+  test("[TF3] [TF4] parts that are no beginning of the file are written again, once, by the same copy", async () => {
+    const { owner, laptop, id, attemptId } = await begin();
+    await laptop.peer.ok("transfer.meta", { transferId: attemptId, size: bytes.length, version: "v1" });
+    await laptop.asked("transfer.start");
+    await laptop.fill(attemptId, bytes, 0, PART + LIMITS.transferChunkLeastBytes);
+    await eventually(async () => expect(await look(owner, id)).toMatchObject({ doneBytes: PART }));
+    await env.STORAGE.put(transferPartKey(id, 0), new Uint8Array(PART));
+    laptop.peer.socket.close(1000);
+    const back = await machine("laptop");
+    const second = await back.asked("transfer.send");
+    await back.peer.ok("transfer.meta", { transferId: second.transferId, size: bytes.length, version: "v1" });
+    expect((await back.asked("transfer.start")).offset).toBe(PART);
+    await back.fill(second.transferId, bytes, PART);
+    await back.peer.ok("transfer.complete", { transferId: second.transferId, sha256: await sum(bytes) });
+    const third = await back.asked("transfer.send", 1);
+    await back.peer.ok("transfer.meta", { transferId: third.transferId, size: bytes.length, version: "v1" });
+    expect((await back.asked("transfer.start", 1)).offset).toBe(0);
+    // The acknowledgements of the attempt before went beyond the first of this one.
+    for (let at = 0; at < bytes.length; at += LIMITS.transferPartBytes) {
+      const acked = back.peer.events("transfer.ack").length;
+      const end = Math.min(at + LIMITS.transferPartBytes, bytes.length);
+      back.push(third.transferId, bytes.subarray(at, end));
+      if (end < bytes.length) await until("the part is taken", () => back.peer.events("transfer.ack").length > acked);
+    }
+    await back.peer.ok("transfer.complete", { transferId: third.transferId, sha256: await sum(bytes) });
     expect(await ended(owner, id)).toMatchObject({ state: "done", sha256: await sum(bytes) });
   });
 
