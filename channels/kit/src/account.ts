@@ -276,13 +276,17 @@ export class Account {
       transaction: (work) => db.transaction(work),
       take: (item) => {
         const taken = this.#inbox.take(item);
-        if (taken) this.#wake();
+        // Also for a duplicate: the work that its first copy began may have failed.
+        this.#wake();
         return taken;
       },
       changed: () => {
         if (this.#platform) this.#since(this.#platform.status().connected);
-        this.#statusReport.changed();
-        this.#wake();
+        try {
+          this.#statusReport.changed();
+        } finally {
+          this.#wake();
+        }
       },
     };
   }
@@ -370,20 +374,34 @@ export class Account {
   }
   #failed(what: string, error: unknown): void {
     this.#host.log(`${what}_failed`, { error: errorText(error) });
-    this.#restUntil = this.#host.now() + KIT.restMs;
+    const now = this.#host.now();
+    // A further error does not prolong a rest, or work that goes on would put the alarm off without end. The clock may have been set back.
+    if (this.#restUntil <= now || this.#restUntil > now + KIT.restMs) this.#restUntil = now + KIT.restMs;
   }
+  /** Never throws: what was stored before is done, and its caller must not hear otherwise. */
   #arm(): void {
     const now = this.#host.now();
-    const times = [this.#inbox.nextAt(), this.#outbox.nextAt(), this.#statusReport.nextAt()].filter((at) => at !== undefined);
-    // A socket does not keep the object alive, only events do. Without a connection to keep, idle costs nothing.
-    if (this.#started() && this.#platform?.isAtRest?.() !== true) times.push(now + KIT.residentMs);
-    if (times.length === 0) return;
+    const due = this.#nextAt(now);
+    if (due === undefined) return;
     // The clock may have been set back.
     const rest = Math.min(this.#restUntil, now + KIT.restMs);
-    const at = Math.max(now + 20, rest, Math.min(...times));
-    if (this.#alarmAt !== undefined && this.#alarmAt <= at && this.#alarmAt > now) return;
+    const at = Math.max(now + 20, rest, due);
+    // An alarm during a rest was set before the error: it would only fail again.
+    if (this.#alarmAt !== undefined && this.#alarmAt <= at && this.#alarmAt > now && this.#alarmAt >= rest) return;
     this.#alarmAt = at;
     this.#host.setAlarm(at);
+  }
+  /** Epoch ms of the next thing to do. When that cannot be read, there may be something to do after a rest. */
+  #nextAt(now: number): number | undefined {
+    try {
+      const times = [this.#inbox.nextAt(), this.#outbox.nextAt(), this.#statusReport.nextAt()].filter((at) => at !== undefined);
+      // A socket does not keep the object alive, only events do. Without a connection to keep, idle costs nothing.
+      if (this.#started() && this.#platform?.isAtRest?.() !== true) times.push(now + KIT.residentMs);
+      return times.length === 0 ? undefined : Math.min(...times);
+    } catch (error) {
+      this.#failed("arm", error);
+      return this.#restUntil;
+    }
   }
   #prune(): void {
     this.#inbox.prune();

@@ -19,6 +19,8 @@ export const KIT = {
   peerRows: 2_500,
   /** Conversations that are served in parallel. */
   peersAtOnce: 8,
+  /** Outcomes of attempts that an instance keeps in memory while they cannot be written. Fewer than the conversations that it looks at. */
+  unwrittenOutcomes: 50,
   handOverMs: 30_000,
   /** Time limit of the question whether messages of agents may leave (gateway rule ST9); tries when a stop or a resume overtakes it. */
   askMs: 5_000,

@@ -1,8 +1,8 @@
 /**
  * The durable outbox of an account (promises P9, P3). A delivery is a row before its sender gets an answer, and each attempt is
  * written before it is made. Each conversation is sent in order, one message at a time. An attempt with an unknown outcome is
- * repeated only while the platform recognises the repetition; later the delivery is marked `unknown`. While everything is stopped, what
- * agents wrote stays here, and other messages pass it (gateway rule ST9). Knows no platform.
+ * repeated only while the platform recognises the repetition; after that, and when a repetition fails, the delivery is `unknown`. While
+ * everything is stopped, what agents wrote stays here, and other messages pass it (gateway rule ST9). Knows no platform.
  */
 import type { DeliveryReport, DeliveryState, LiveText, Media, OutboundMessage } from "../../../protocol/gen/types.ts";
 import type { After } from "../../../protocol/runtime/within.ts";
@@ -64,10 +64,13 @@ interface DeliveryRow {
 /** Older failures are not counted in the account's status. */
 const UNDELIVERED_MS = 7 * 86_400_000;
 const NOT_ASKED = "the gateway did not answer for a day whether the message may leave";
+const INTERRUPTED: SendOutcome = { kind: "unsure", error: "the channel was interrupted during this attempt" };
 export class Outbox {
   readonly #ports: OutboxPorts;
   /** Conversations that this instance is sending to. */
   readonly #busy = new Set<string>();
+  /** Ended attempts whose outcome could not be written, by row. A new instance knows none of them: to it they were interrupted. */
+  readonly #unwritten = new Map<number, { readonly row: Row; readonly outcome: Attempt }>();
   readonly #live: LiveTexts;
   readonly #reports: DeliveryReports;
   readonly #permission: Permission;
@@ -87,8 +90,7 @@ export class Outbox {
 
   /** Attempts that the last instance did not finish have an unknown outcome. Call once, when an instance starts. */
   recover(): void {
-    for (const row of this.#rows("SELECT * FROM outbox WHERE state = 'trying' ORDER BY id"))
-      this.#ended(row, { kind: "unsure", error: "the channel was interrupted during this attempt" });
+    for (const row of this.#rows("SELECT * FROM outbox WHERE state = 'trying' ORDER BY id")) this.#ended(row, INTERRUPTED);
   }
 
   /** Durable when it returns. False: a duplicate. Throws `OutboxFull`. */
@@ -183,15 +185,16 @@ export class Outbox {
   }
   /** Without a connection, the only deadline is the one at which the oldest delivery fails. */
   #oldest(): readonly { readonly next_at: number }[] {
-    return this.#ports.db
-      .query<{ at: number | null }>(
-        `SELECT min(d.at) AS at FROM outbox o JOIN deliveries d ON d.id = o.delivery WHERE o.state = 'waiting' ${this.#aging()}`,
-      )
-      .flatMap(({ at }) => (at === null ? [] : { next_at: at + KIT.sendMaxMs + 1 }));
+    return (
+      this.#ports.db
+        .query<{ at: number | null }>(`SELECT min(d.at) AS at FROM outbox o JOIN deliveries d ON d.id = o.delivery WHERE ${this.#aging()}`)
+        // What is under way does not fail before it has ended.
+        .flatMap(({ at }) => (at === null || this.#busy.size > 0 ? [] : { next_at: at + KIT.sendMaxMs + 1 }))
+    );
   }
   /** The time of a stop does not count for the deadline of what it holds. */
   #aging(): string {
-    return this.#permission.isHeld ? "AND o.ask_from = 0" : "";
+    return this.#permission.isHeld ? "o.ask_from = 0" : "TRUE";
   }
   /** Epoch ms of the next thing to do; undefined when nothing is due. A lost connection is not waited for here. */
   nextAt(): number | undefined {
@@ -204,6 +207,7 @@ export class Outbox {
       ...heads.map(({ next_at }) => next_at),
       ...(report === undefined ? [] : [report]),
       ...this.#asksAt(),
+      ...(this.#unwritten.size > 0 ? [this.#ports.now()] : []),
       // The lease of what is under way: this instance may die before it ends.
       ...(this.#busy.size > 0 ? [again] : []),
     ];
@@ -232,11 +236,13 @@ export class Outbox {
   }
   /** Sends what is due and reports what ended. Never throws; may be called at any time. */
   async pump(): Promise<void> {
+    this.#writeAgain();
     this.#failOld();
     const now = this.#ports.now();
+    const stuck = new Set([...this.#unwritten.values()].map(({ row }) => row.peer));
     const due = this.#ports.isOpen()
       ? this.#heads()
-          .filter(({ peer, next_at }) => next_at <= now && !this.#busy.has(peer))
+          .filter(({ peer, next_at }) => next_at <= now && !this.#busy.has(peer) && !stuck.has(peer))
           .slice(0, Math.max(0, KIT.peersAtOnce - this.#busy.size))
       : [];
     const serve = async (peer: string): Promise<void> => {
@@ -266,6 +272,12 @@ export class Outbox {
   }
   async #one(row: Row): Promise<void> {
     const { db, now, after, platform } = this.#ports;
+    // This instance is not sending it, so its outcome was not written.
+    if (row.state === "trying") {
+      this.#ended(row, INTERRUPTED);
+      return this.#freed(row.peer);
+    }
+    const body: StoredPart = JSON.parse(row.body);
     // A live text that arrives after this point would stand beside the answer.
     await this.#live.settled(row.delivery);
     if (!(await this.#mayLeave(row))) return;
@@ -274,7 +286,6 @@ export class Outbox {
     const attempt = row.attempts + 1;
     // Written before the attempt, so that the next instance knows of it.
     db.query("UPDATE outbox SET state = 'trying', attempts = ?, first_at = ? WHERE id = ?", attempt, firstTriedAt, row.id);
-    const body: StoredPart = JSON.parse(row.body);
     const send = async (shown: string | undefined): Promise<Attempt> => {
       if (!(await this.#mayLeave(row))) return { kind: "held" };
       const part: OutboundPart = { ...body, attempt, firstTriedAt, ...(shown === undefined ? {} : { replaces: shown }) };
@@ -285,15 +296,23 @@ export class Outbox {
         ? // Without its live text the answer would appear beside it. The search is repeated only while the platform knows the nonce.
           await this.#live.messageId(row.delivery, body).then(send, notFound)
         : await send(undefined);
-    if (outcome.kind === "held")
-      return void db.query(
-        "UPDATE outbox SET state = 'waiting', attempts = ?, first_at = ? WHERE id = ?",
-        row.attempts,
-        row.first_at,
-        row.id,
-      );
-    this.#ended({ ...row, attempts: attempt, first_at: firstTriedAt }, outcome);
+    this.#write({ ...row, attempts: attempt, first_at: firstTriedAt }, outcome);
     this.#freed(row.peer);
+  }
+  /** An outcome that cannot be written is kept: the message may be on the platform, and must not be sent again. */
+  #write(row: Row, outcome: Attempt): void {
+    if (this.#unwritten.size < KIT.unwrittenOutcomes) this.#unwritten.set(row.id, { row, outcome });
+    this.#ended(row, outcome);
+    this.#unwritten.delete(row.id);
+  }
+  #writeAgain(): void {
+    for (const { row, outcome } of [...this.#unwritten.values()])
+      try {
+        this.#write(row, outcome);
+        this.#freed(row.peer);
+      } catch (error) {
+        this.#ports.failed("outbox", error);
+      }
   }
   async #mayLeave({ ask_from, delivery }: Row): Promise<boolean> {
     const from = ask_from > 0 && !this.#given.has(delivery) ? 1 : ask_from;
@@ -309,7 +328,7 @@ export class Outbox {
   #freed(peer: string): void {
     if (this.#rows("SELECT * FROM outbox WHERE peer = ? LIMIT 1", peer).length === 0) this.#live.freed(peer);
   }
-  #ended(row: Row, outcome: SendOutcome): void {
+  #ended(row: Row, outcome: Attempt): void {
     const { db, now, random, platform, log } = this.#ports;
     const at = now();
     const later = (waitMs: number, error: string, isUnsure: 0 | 1): void => {
@@ -323,15 +342,20 @@ export class Outbox {
     };
     const spent = row.attempts >= KIT.sendTries || at - row.first_at > KIT.sendMaxMs;
     switch (outcome.kind) {
+      case "held": {
+        const attempts = row.attempts - 1;
+        const firstAt = attempts === 0 ? 0 : row.first_at;
+        return void db.query("UPDATE outbox SET state = 'waiting', attempts = ?, first_at = ? WHERE id = ?", attempts, firstAt, row.id);
+      }
       case "sent":
         return db.transaction(() => this.#close(row, "sent", outcome.messageId));
       case "failed":
         log("send_failed", { attempts: row.attempts, error: outcome.error });
-        return db.transaction(() => this.#close(row, "failed", undefined, outcome.error));
+        return this.#fail(row, outcome.error);
       case "retry":
         if (!spent) return later(Math.min(KIT.retryMaxMs, outcome.afterMs ?? retryWait(row.attempts, random())), outcome.error, row.unsure);
         log("send_failed_for_good", { attempts: row.attempts, error: outcome.error });
-        return db.transaction(() => this.#close(row, "failed", undefined, outcome.error));
+        return this.#fail(row, outcome.error);
       case "unsure": {
         const wait = retryWait(row.attempts, random());
         // With a margin: the retry must arrive while the platform still remembers the first attempt.
@@ -341,18 +365,27 @@ export class Outbox {
       }
     }
   }
-  /** Ends the part, and with the last part the delivery. A failed part ends the later ones too. */
+  /** Ends the part and the later ones without success. Not as failed when an attempt has an unknown outcome: people would send it again. */
+  #fail(row: Row, why: string): void {
+    const { db } = this.#ports;
+    const isUnsure = row.unsure === 1 || row.state === "trying";
+    db.transaction(() => {
+      db.query("DELETE FROM outbox WHERE delivery = ?", row.delivery);
+      if (isUnsure) this.#close(row, "unknown", undefined, `${why}; the outcome of an earlier attempt is unknown`);
+      else this.#close(row, "failed", undefined, why);
+    });
+  }
+  /** Ends the part, and with the last part the delivery. */
   #close(row: Row, state: DeliveryState, messageId: string | undefined, error?: string): void {
     const { db, now } = this.#ports;
     const delivery = db.query<DeliveryRow>("SELECT state, messages, error FROM deliveries WHERE id = ?", row.delivery)[0];
     const known: string[] = JSON.parse(delivery?.messages ?? "[]");
     const messages = JSON.stringify(messageId === undefined ? known : [...known, messageId].slice(0, 64));
     db.query("DELETE FROM outbox WHERE id = ?", row.id);
-    if (state === "failed") db.query("DELETE FROM outbox WHERE delivery = ?", row.delivery);
     const over = db.query("SELECT 1 FROM outbox WHERE delivery = ? LIMIT 1", row.delivery).length === 0;
     const before = delivery?.state ?? "queued";
-    const worst = state === "sent" && before !== "queued" ? before : state;
-    // A successful delivery stays `queued` until its last part; a bad one shows its state from the first bad part on.
+    const worst = before === "queued" ? state : before;
+    // A successful delivery stays `queued` until its last part; a bad one keeps the state of its first bad part.
     const next = worst === "sent" && !over ? "queued" : worst;
     const why = error ?? delivery?.error ?? null;
     if (over) {
@@ -368,16 +401,17 @@ export class Outbox {
       this.#given.delete(row.delivery);
     } else db.query("UPDATE deliveries SET state = ?, messages = ?, error = ? WHERE id = ?", next, messages, why, row.delivery);
   }
-  /** Fails deliveries that could not be attempted for a day. */
+  /** Ends deliveries that could not be attempted for a day. */
   #failOld(): void {
-    const { db, now } = this.#ports;
+    const { now } = this.#ports;
     for (const row of this.#rows(
-      `SELECT o.* FROM outbox o JOIN deliveries d ON d.id = o.delivery WHERE d.at < ? AND o.state = 'waiting' ${this.#aging()} ORDER BY o.id LIMIT 100`,
+      `SELECT o.* FROM outbox o JOIN deliveries d ON d.id = o.delivery
+       WHERE d.at < ? AND o.part = (SELECT min(part) FROM outbox WHERE delivery = o.delivery) AND ${this.#aging()} ORDER BY o.id LIMIT 100`,
       now() - KIT.sendMaxMs,
     )) {
-      if (this.#busy.has(row.peer)) continue;
+      if (this.#busy.has(row.peer) || this.#unwritten.has(row.id)) continue;
       const away = row.ask_from > 0 && this.#permission.isBlocked ? NOT_ASKED : "the platform could not be reached for a day";
-      db.transaction(() => this.#close(row, "failed", undefined, away));
+      this.#fail(row, away);
       this.#freed(row.peer);
     }
   }

@@ -5,6 +5,7 @@
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { After } from "../../../protocol/runtime/within.ts";
+import { errorText } from "./error-text.ts";
 import type { KeyValues } from "./kv.ts";
 import { KIT } from "./limits.ts";
 import { retryWait, within } from "./waits.ts";
@@ -19,6 +20,7 @@ export interface PermissionPorts {
   readonly mayDeliver: () => Promise<boolean>;
   /** The stop is over; in the transaction that notes it. */
   readonly released: () => void;
+  readonly log: (event: string, fields?: Readonly<Record<string, string | number | boolean | undefined>>) => void;
 }
 const HELD = "outbox.held";
 
@@ -80,7 +82,7 @@ export class Permission {
     return this.#asking;
   }
   async #ask(): Promise<boolean> {
-    const { now, random, after, mayDeliver } = this.#ports;
+    const { now, random, after, mayDeliver, log } = this.#ports;
     for (let tries = 0; tries < KIT.askTries; tries++) {
       const rechecks = this.#rechecks;
       const at = now();
@@ -88,8 +90,14 @@ export class Permission {
       // The answer may be of before the stop.
       if (rechecks !== this.#rechecks) continue;
       if (may === undefined) break;
+      try {
+        this.#answered(may, at);
+      } catch (error) {
+        // Not written, so it is asked again.
+        log("permission_failed", { error: errorText(error) });
+        break;
+      }
       this.#failures = 0;
-      this.#answered(may, at);
       return may;
     }
     this.#failures += 1;

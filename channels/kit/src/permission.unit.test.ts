@@ -9,17 +9,21 @@ import { Permission } from "./permission.ts";
 function stage() {
   const stored = new Map<string, unknown>();
   const asked: { answer: (may: boolean) => void; fail: () => void }[] = [];
-  const state = { now: 1_000_000, released: 0 };
+  const state = { now: 1_000_000, released: 0, isFull: false };
   const permission = new Permission({
     kv: {
       get: <T>(name: string) => stored.get(name) as T | undefined,
-      put: (name, value) => void stored.set(name, value),
+      put: (name, value) => {
+        if (state.isFull) throw new Error("the disk is full");
+        stored.set(name, value);
+      },
       delete: (name) => void stored.delete(name),
     },
     now: () => state.now,
     random: () => 0,
     after: () => () => undefined,
     transaction: (work) => work(),
+    log: () => undefined,
     mayDeliver: () => {
       const { promise, resolve, reject } = Promise.withResolvers<boolean>();
       asked.push({ answer: resolve, fail: () => reject(new Error("no answer")) });
@@ -70,4 +74,20 @@ test("[ST9] questions that are overtaken again and again end without permission"
   assert.equal(await asking, false);
   assert.equal(asked.length, KIT.askTries);
   assert.equal(permission.isBlocked, true);
+});
+
+test("[ST9] an answer that cannot be stored counts as none: nothing leaves, and the gateway is asked again", async () => {
+  const { permission, asked, state } = stage();
+  state.isFull = true;
+  for (const wait of [750, 1_500]) {
+    const answer = permission.ask();
+    asked.at(-1)?.answer(false);
+    assert.equal(await answer, false);
+    assert.deepEqual([permission.isBlocked, permission.isHeld, permission.nextAt()], [true, false, state.now + wait]);
+  }
+  state.isFull = false;
+  const answer = permission.ask();
+  asked.at(-1)?.answer(false);
+  await answer;
+  assert.equal(permission.isHeld, true);
 });

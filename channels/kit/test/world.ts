@@ -87,6 +87,8 @@ export class World {
   sendOutcome: ((part: OutboundPart) => SendOutcome | undefined) | undefined;
   /** Outcomes of the next messages that are posted or edited on the platform, before `faults` apply. */
   readonly nextPosts: (keyof Faults)[] = [];
+  /** The disk fails at this statement of the account, or at the `COMMIT` of a transaction. Not while an instance starts. */
+  diskFails: ((statement: string) => boolean) | undefined;
   readonly typed: string[] = [];
   readonly reactions: string[] = [];
   /** Files for which the gateway was asked for a key. */
@@ -148,18 +150,27 @@ export class World {
   #born(): Account {
     const own = this.#incarnation;
     const alive = (): boolean => this.#incarnation === own;
-    return new Account({
+    let isStarting = true;
+    const disk = (statement: string): void => {
+      if (!isStarting && this.diskFails?.(statement)) throw new Error("the disk is full");
+    };
+    const account = new Account({
       accountId: "default",
       sealing: { keys: readSealingKeys("5e".repeat(32)), nonce: () => crypto.getRandomValues(new Uint8Array(SEAL_NONCE_BYTES)) },
       db: {
         // A crashed instance writes nothing any more.
         query: (statement, ...params) => {
           if (!alive()) throw new Died("this instance has crashed");
+          disk(statement);
           return this.db.query(statement, ...params);
         },
         transaction: (work) => {
           if (!alive()) throw new Died("this instance has crashed");
-          return this.db.transaction(work);
+          return this.db.transaction(() => {
+            const result = work();
+            disk("COMMIT");
+            return result;
+          });
         },
       },
       gateway: {
@@ -206,6 +217,8 @@ export class World {
         return this.#platform(alive);
       },
     });
+    isStarting = false;
+    return account;
   }
   async #call<T>(alive: () => boolean, work: () => T, faults = this.faults): Promise<T> {
     await this.gate;
