@@ -178,6 +178,15 @@ export const ERRORS = {
     text: "This token does not permit the request.",
     hint: "Use a token that may do this. Make one with an admin token: `gsv token create --help`.",
   },
+  "auth.host": {
+    code: 406,
+    blame: "policy",
+    retryable: false,
+    http: 403,
+    exit: 3,
+    text: "The gateway does not answer under this host name.",
+    hint: "Use localhost, or start the gateway with `gsv up --listen ADDRESS --behind-proxy HOST`.",
+  },
   "auth.not_configured": {
     code: 503,
     blame: "platform",
@@ -194,7 +203,7 @@ export const ERRORS = {
     http: 403,
     exit: 3,
     text: "This browser origin is not allowed.",
-    hint: "Add the origin to the setting `auth.allowedOrigins`.",
+    hint: "Allow the origin: `gsv config set auth.allowedOrigins '[\"https://HOST\"]'`. This replaces the list.",
   },
   "auth.required": {
     code: 401,

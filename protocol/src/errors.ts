@@ -106,7 +106,13 @@ row(
   "auth.origin",
   { code: 404, blame: "policy", http: 403, exit: 3 },
   "This browser origin is not allowed.",
-  "Add the origin to the setting `auth.allowedOrigins`.",
+  "Allow the origin: `gsv config set auth.allowedOrigins '[\"https://HOST\"]'`. This replaces the list.",
+);
+row(
+  "auth.host",
+  { code: 406, blame: "policy", http: 403, exit: 3 },
+  "The gateway does not answer under this host name.",
+  "Use localhost, or start the gateway with `gsv up --listen ADDRESS --behind-proxy HOST`.",
 );
 row(
   "auth.bound",

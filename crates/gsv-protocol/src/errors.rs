@@ -220,6 +220,18 @@ pub const AUTH_FORBIDDEN: ErrorReason = ErrorReason {
     hint: "Use a token that may do this. Make one with an admin token: `gsv token create --help`.",
 };
 
+/// The gateway does not answer under this host name.
+pub const AUTH_HOST: ErrorReason = ErrorReason {
+    reason: "auth.host",
+    code: 406,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 403,
+    exit: 3,
+    text: "The gateway does not answer under this host name.",
+    hint: "Use localhost, or start the gateway with `gsv up --listen ADDRESS --behind-proxy HOST`.",
+};
+
 /// No token is configured, so the gateway accepts no connection.
 pub const AUTH_NOT_CONFIGURED: ErrorReason = ErrorReason {
     reason: "auth.not_configured",
@@ -241,7 +253,7 @@ pub const AUTH_ORIGIN: ErrorReason = ErrorReason {
     http: 403,
     exit: 3,
     text: "This browser origin is not allowed.",
-    hint: "Add the origin to the setting `auth.allowedOrigins`.",
+    hint: "Allow the origin: `gsv config set auth.allowedOrigins '[\"https://HOST\"]'`. This replaces the list.",
 };
 
 /// Token rejected.
@@ -2544,6 +2556,7 @@ pub const ERRORS: &[ErrorReason] = &[
     AUTH_AGENT_COMMAND,
     AUTH_BOUND,
     AUTH_FORBIDDEN,
+    AUTH_HOST,
     AUTH_NOT_CONFIGURED,
     AUTH_ORIGIN,
     AUTH_REQUIRED,

@@ -107,7 +107,7 @@ export class Admission {
   }
 }
 
-export const TOO_MANY_ATTEMPTS = "Too many failed attempts. Wait a minute.";
+export const TOO_MANY_ATTEMPTS = "Too many failed attempts.";
 
 const httpScopes = (kind: TokenGrant["kind"]): readonly string[] =>
   scopesOf({ kind, mode: kind === "node" || kind === "channel" ? kind : "client" });

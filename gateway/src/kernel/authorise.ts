@@ -4,8 +4,8 @@
  */
 import { EVENTS, type EventName, METHODS, type MethodName, type Scope } from "../../../protocol/gen/methods.ts";
 import type { ClientInfo, Mode, TokenKind } from "../../../protocol/gen/types.ts";
-import type { ErrorReason } from "../../../protocol/gen/errors.ts";
 import { actorText } from "../ports/actor.ts";
+import { failure, type GsvError } from "../ports/result.ts";
 import type { TokenGrant } from "./token-store.ts";
 
 /** The identity of a connection, from its token's record. */
@@ -71,9 +71,7 @@ export function refusalOf(
 const KINDS = ["client-ro", "client", "admin"] as const satisfies readonly TokenKind[];
 const withArticle = (name: string): string => `${name.startsWith("a") ? "An" : "A"} ${name}`;
 
-type Decision =
-  | { readonly ok: true; readonly principal: Principal }
-  | { readonly ok: false; readonly reason: ErrorReason; readonly message: string };
+type Decision = { readonly ok: true; readonly principal: Principal } | { readonly ok: false; readonly error: GsvError };
 
 /** Decides as what a token's holder connects (H3). The frame only chooses among the modes that the record allows. */
 export function admit(grant: TokenGrant, client: ClientInfo): Decision {
@@ -85,12 +83,12 @@ export function admit(grant: TokenGrant, client: ClientInfo): Decision {
     id: client.id,
     ...(grant.expiresAt === undefined ? {} : { expiresAt: grant.expiresAt }),
   };
-  const forbidden = (message: string): Decision => ({ ok: false, reason: "auth.forbidden", message });
-  const bound = (message: string): Decision => ({ ok: false, reason: "auth.bound", message });
+  const forbidden = (message: string, hint?: string): Decision => failure("auth.forbidden", message, hint);
+  const bound = (message: string, hint?: string): Decision => failure("auth.bound", message, hint);
   switch (kind) {
     case "admin":
       return client.mode === "channel"
-        ? forbidden("An admin token may connect as a client or a node. Make a channel token: gsv token create --scope channel.")
+        ? forbidden("An admin token may connect as a client or a node.", "Make a channel token: `gsv token create --scope channel`.")
         : { ok: true, principal };
     case "client":
     case "client-ro":
@@ -100,7 +98,8 @@ export function admit(grant: TokenGrant, client: ClientInfo): Decision {
       return client.id === grant.nodeId
         ? { ok: true, principal }
         : bound(
-            `This token is bound to the node ${grant.nodeId ?? "?"}. Connect under that id, or make a token for this one: gsv token create --scope node --node ID.`,
+            `This token is bound to the node ${grant.nodeId ?? "?"}.`,
+            "Connect under that id, or make a token for this one: `gsv token create --scope node --node ID`.",
           );
     case "channel": {
       if (client.mode !== "channel") return forbidden("A channel token may connect only as a channel.");

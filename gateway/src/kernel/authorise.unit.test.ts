@@ -12,7 +12,7 @@ const outcome = (kind: TokenKind, grant: object, client: Partial<ClientInfo>): s
     mode: "client",
     ...client,
   } as ClientInfo);
-  return admission.ok ? `${admission.principal.mode}:${admission.principal.id}` : admission.reason;
+  return admission.ok ? `${admission.principal.mode}:${admission.principal.id}` : admission.error.reason;
 };
 
 test("[H3] [S3] [F72] a channel's token connects only as its own channel and account", () => {

@@ -3,7 +3,7 @@ import { isMethodName, type MethodName } from "../../../protocol/gen/methods.ts"
 import type { ConnectParams } from "../../../protocol/gen/types.ts";
 import type { RunContext } from "../ports/run-context.ts";
 import type { DeletedSession } from "../ports/sessions.ts";
-import type { Failure } from "../ports/result.ts";
+import type { Failure, Problem } from "../ports/result.ts";
 import type { SpendState } from "../ports/spend.ts";
 import type { Participant } from "./alarms.ts";
 import type { Principal } from "./authorise.ts";
@@ -20,7 +20,7 @@ export interface FeatureSet {
   runContext(session: RunContextSession): Partial<RunContext>;
   contextVersion(): string;
   closed(method: MethodName): Failure | undefined;
-  connectProblem(principal: Principal, params: ConnectParams): string | undefined;
+  connectProblem(principal: Principal, params: ConnectParams): Problem | undefined;
   /** False: no feature takes this binary frame. */
   chunk(connection: Connection, message: ArrayBuffer): boolean;
   connected(connection: Connection, params: ConnectParams, replaced: Connection | undefined): void;

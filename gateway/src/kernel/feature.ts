@@ -5,7 +5,7 @@ import type { MethodName, ParamsOf, ResultOf } from "../../../protocol/gen/metho
 import type { ConnectParams } from "../../../protocol/gen/types.ts";
 import type { Topic } from "../events/topics.ts";
 import type { Migration } from "../platform/sql.ts";
-import type { Failure, Result } from "../ports/result.ts";
+import type { Failure, Problem, Result } from "../ports/result.ts";
 import type { RunContext } from "../ports/run-context.ts";
 import type { DeletedSession, NamedSession } from "../ports/sessions.ts";
 import type { SpendState } from "../ports/spend.ts";
@@ -66,8 +66,8 @@ export interface Feature<Offer extends object = object> {
   readonly contextVersion?: () => string;
   /** Why a method is refused now, for every caller. */
   readonly closed?: (method: MethodName) => Failure | undefined;
-  /** The problem of a connect request, as a sentence; undefined when there is none. */
-  readonly connectProblem?: (principal: Principal, params: ConnectParams) => string | undefined;
+  /** The problem of a connect request; undefined when there is none. */
+  readonly connectProblem?: (principal: Principal, params: ConnectParams) => Problem | undefined;
   /** A binary frame of a connection, with the number of its transfer in front. False: it belongs to no transfer of this feature. */
   readonly chunk?: (connection: Connection, message: ArrayBuffer) => boolean;
   /** After hello-ok was sent. `replaced` is the older connection of the same identity, which is closed already. */

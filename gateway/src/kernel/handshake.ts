@@ -2,9 +2,8 @@
  * The handshake (wire rules H1 to H8): turns a new socket into a connection with a principal, or answers with an error and closes it.
  * The identity comes from the token's record; the frame only chooses among what the record allows.
  */
-import { succeed } from "../ports/result.ts";
+import { type GsvError, succeed } from "../ports/result.ts";
 import type { ErrorReason } from "../../../protocol/gen/errors.ts";
-import { ERRORS } from "../../../protocol/gen/errors.ts";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { type EventName, PROTOCOL_FINGERPRINT } from "../../../protocol/gen/methods.ts";
 import type { ConnectParams, ConnectResult } from "../../../protocol/gen/types.ts";
@@ -51,25 +50,29 @@ const CODES: Partial<Record<ErrorReason, number>> = {
   "limit.sockets": CLOSE.tryLater,
 };
 
-interface Refusal {
-  readonly reason: ErrorReason;
-  readonly message: string;
-}
-const refuse = (reason: ErrorReason, message: string = ERRORS[reason].text): Refusal => ({ reason, message });
+const refuse = (reason: ErrorReason, message?: string, hint?: string): GsvError => fail(reason, message, hint).error;
 
 /** Characters of later frames that may arrive while `connect` is checked, so that a client need not wait for hello-ok. */
 const EARLY_CHARS = LIMITS.unauthFrameBytes * 4;
 
 /** Handles one text frame before hello-ok. Returns the frames that came early, once the socket is connected. */
 export async function handshake(ports: HandshakePorts, open: OpenConnection, text: string): Promise<readonly string[]> {
-  const end = (id: string, { reason, message }: Refusal): void => {
-    ports.connections.answer(open.socket, id, fail(reason, message));
-    ports.connections.close(open.socket, CODES[reason] ?? CLOSE.protocol, reason);
+  const end = (id: string, error: GsvError): void => {
+    ports.connections.answer(open.socket, id, { ok: false, error });
+    ports.connections.close(open.socket, CODES[error.reason] ?? CLOSE.protocol, error.reason);
   };
   if (open.greeting) {
     open.early.push(text);
     const waiting = open.early.reduce((sum, early) => sum + early.length, 0);
-    if (waiting > EARLY_CHARS) end(UNKNOWN_ID, refuse("protocol.not_connected", "Wait for the answer to `connect` before you send more."));
+    if (waiting > EARLY_CHARS)
+      end(
+        UNKNOWN_ID,
+        refuse(
+          "protocol.not_connected",
+          "Too much was sent before the answer to `connect`.",
+          "Wait for the answer to `connect` before you send more.",
+        ),
+      );
     return [];
   }
   const decoded = decodeFrame(text, LIMITS.unauthNodeFrameBytes);
@@ -107,7 +110,11 @@ export async function handshake(ports: HandshakePorts, open: OpenConnection, tex
     deny(ports, open, params, "auth.forbidden");
     end(
       frame.id,
-      refuse("auth.forbidden", `${principal.id} is connected already, with another token. Close that connection first, or use its token.`),
+      refuse(
+        "auth.forbidden",
+        `${principal.id} is connected already, with another token.`,
+        "Close that connection first, or use its token.",
+      ),
     );
     return [];
   }
@@ -115,22 +122,19 @@ export async function handshake(ports: HandshakePorts, open: OpenConnection, tex
   return open.early;
 }
 
-function tooMuch(params: ConnectParams, text: string): Refusal | undefined {
+function tooMuch(params: ConnectParams, text: string): GsvError | undefined {
   if (params.client.mode === "node" || utf8Bytes(text) <= LIMITS.unauthFrameBytes) return undefined;
   return refuse("protocol.too_large", `Before hello-ok a client's frame has at most ${LIMITS.unauthFrameBytes} bytes.`);
 }
 
-function wrongVersion({ minProtocol, maxProtocol }: ConnectParams): Refusal | undefined {
+function wrongVersion({ minProtocol, maxProtocol }: ConnectParams): GsvError | undefined {
   const ours = LIMITS.protocolVersion;
   return minProtocol <= ours && ours <= maxProtocol
     ? undefined
-    : refuse(
-        "protocol.version",
-        `This gateway speaks protocol version ${ours}, you speak ${minProtocol} to ${maxProtocol}. Update the side that is older.`,
-      );
+    : refuse("protocol.version", `This gateway speaks protocol version ${ours}, you speak ${minProtocol} to ${maxProtocol}.`);
 }
 
-async function identify(ports: HandshakePorts, open: OpenConnection, params: ConnectParams): Promise<Principal | Refusal> {
+async function identify(ports: HandshakePorts, open: OpenConnection, params: ConnectParams): Promise<Principal | GsvError> {
   const now = ports.now();
   if (!ports.tokens.configured(now)) return refuse("auth.not_configured");
   const token = params.auth?.token;
@@ -142,8 +146,8 @@ async function identify(ports: HandshakePorts, open: OpenConnection, params: Con
   }
   const admission = admit(grant, params.client);
   if (admission.ok) return admission.principal;
-  deny(ports, open, params, admission.reason, grant.tokenId);
-  return admission;
+  deny(ports, open, params, admission.error.reason, grant.tokenId);
+  return admission.error;
 }
 
 function deny(ports: HandshakePorts, open: OpenConnection, { client }: ConnectParams, reason: ErrorReason, tokenId?: string): void {
@@ -158,12 +162,12 @@ function deny(ports: HandshakePorts, open: OpenConnection, { client }: ConnectPa
   ports.background("audit", entry);
 }
 
-const crowded = (ports: HandshakePorts): Refusal | undefined =>
+const crowded = (ports: HandshakePorts): GsvError | undefined =>
   ports.connections.readyCount() >= LIMITS.authSockets ? refuse("limit.sockets") : undefined;
 
-function misfit(ports: HandshakePorts, principal: Principal, params: ConnectParams): Refusal | undefined {
+function misfit(ports: HandshakePorts, principal: Principal, params: ConnectParams): GsvError | undefined {
   const problem = ports.features.connectProblem(principal, params);
-  return problem === undefined ? undefined : refuse("protocol.bad_connect", problem);
+  return problem === undefined ? undefined : refuse("protocol.bad_connect", problem.message, problem.hint);
 }
 
 function welcome(

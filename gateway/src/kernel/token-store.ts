@@ -6,8 +6,8 @@ import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { asTokenId, type TokenEntry, type TokenKind, type TokensCreateParams } from "../../../protocol/gen/types.ts";
 import { randomHex, randomName, sameDigest, sha256Hex } from "../platform/ids.ts";
 import { all, type Database, one, run } from "../platform/sql.ts";
-import { type Result, succeed } from "../ports/result.ts";
-import { caseProblem, isReserved } from "./machine-name.ts";
+import { type Problem, type Result, succeed } from "../ports/result.ts";
+import { caseProblem, machineNameProblem } from "./machine-name.ts";
 import { fail } from "./outcome.ts";
 
 /** What a token's record grants. */
@@ -42,7 +42,6 @@ type Row = {
 };
 
 const KINDS: readonly TokenKind[] = ["client", "client-ro", "node", "channel", "admin"];
-const NODE_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 /** `last_used_at` is for people: an hour is exact enough, and costs no write for most connections. */
 const USED_GRAIN_MS = 3_600_000;
 /** Ended tokens stay listed for this long. */
@@ -113,7 +112,7 @@ export class Tokens {
 
   async create(params: TokensCreateParams, now: number): Promise<Result<{ readonly token: string; readonly entry: TokenEntry }>> {
     const problem = misfit(params);
-    if (problem !== undefined) return fail("protocol.invalid_params", problem);
+    if (problem !== undefined) return fail("protocol.invalid_params", problem.message, problem.hint);
     const id = randomName(8);
     const token = `gsv_${params.kind}_${id}_${randomHex(32)}`;
     const added = this.add({ id, token, hash: await sha256Hex(token) }, params, now);
@@ -123,7 +122,7 @@ export class Tokens {
   /** Stores a token that was made elsewhere, at once. The caller made its secret at random. */
   add(made: MadeToken, params: TokensCreateParams, now: number): Result<TokenEntry> {
     const problem = misfit(params) ?? this.nameProblem(params.nodeId, now);
-    if (problem !== undefined) return fail("protocol.invalid_params", problem);
+    if (problem !== undefined) return fail("protocol.invalid_params", problem.message, problem.hint);
     const { id, token, hash } = made;
     this.#prune(now);
     const active = one<{ n: number }>(this.#db.sql, "SELECT count(*) AS n FROM tokens WHERE revoked_at IS NULL")?.n ?? 0;
@@ -147,7 +146,7 @@ export class Tokens {
   }
 
   /** Why no machine may get this name, beside those that have a valid token. */
-  nameProblem(nodeId: string | undefined, now: number): string | undefined {
+  nameProblem(nodeId: string | undefined, now: number): Problem | undefined {
     if (nodeId === undefined) return undefined;
     const taken = all<{ node_id: string }>(
       this.#db.sql,
@@ -209,14 +208,18 @@ export class Tokens {
   }
 }
 
-function misfit({ kind, nodeId, channel, accountId }: TokensCreateParams): string | undefined {
-  if (kind === "node" && (nodeId === undefined || !NODE_ID.test(nodeId) || isReserved(nodeId)))
-    return "A node token is bound to one node: give nodeId, 1 to 64 letters, digits, `_`, `.` or `-` (not `gsv`).";
-  if (kind !== "node" && nodeId !== undefined) return "Only a node token has a nodeId.";
+function misfit({ kind, nodeId, channel, accountId }: TokensCreateParams): Problem | undefined {
+  if (kind === "node" && nodeId === undefined)
+    return { message: "A node token is bound to one node, and nodeId is missing.", hint: "Give nodeId, such as `laptop`." };
+  if (kind !== "node" && nodeId !== undefined) return { message: "Only a node token has a nodeId." };
   if (kind === "channel" && (channel === undefined || channel === ""))
-    return "A channel token is bound to one channel: give channel, and accountId unless it is `default`.";
-  if (kind !== "channel" && (channel !== undefined || accountId !== undefined)) return "Only a channel token has a channel and accountId.";
-  return undefined;
+    return {
+      message: "A channel token is bound to one channel, and channel is missing.",
+      hint: "Give channel, and accountId unless it is `default`.",
+    };
+  if (kind !== "channel" && (channel !== undefined || accountId !== undefined))
+    return { message: "Only a channel token has a channel and accountId." };
+  return nodeId === undefined ? undefined : machineNameProblem(nodeId);
 }
 
 const isKind = (text: string): text is TokenKind => KINDS.some((kind) => kind === text);

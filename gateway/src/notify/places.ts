@@ -2,6 +2,7 @@
 import type { GsvConfig, NotificationKind } from "../../../protocol/gen/types.ts";
 import { failure, type Result, succeed } from "../ports/result.ts";
 import { parseTarget, type Target } from "../tools/message-target.ts";
+import { isMachineName } from "../tools/registry.ts";
 import { hoursOf, type Hours } from "../schedule/beat.ts";
 import { KIND_NAMES, KINDS } from "./kinds.ts";
 
@@ -22,7 +23,7 @@ export function parsePlace(text: string): Way | undefined {
   if (text === "desktop") return DESKTOP;
   if (text.startsWith(DESKTOP_OF)) {
     const nodeId = text.slice(DESKTOP_OF.length);
-    return /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(nodeId) ? { kind: "desktop", nodeId } : undefined;
+    return isMachineName(nodeId) ? { kind: "desktop", nodeId } : undefined;
   }
   const target = parseTarget(text);
   return target?.accountId === undefined ? undefined : { kind: "channel", target };

@@ -3,20 +3,25 @@ import type { ErrorReason } from "../../../protocol/gen/errors.ts";
 
 export interface GsvError {
   readonly reason: ErrorReason;
-  /** What happened, for a person. Never a secret. */
+  /** What happened, for a person. Never a secret, and never the next step, which is `hint`. */
   readonly message: string;
-  /** What to do next. Absent: the contract's table has the hint, or the message itself says what to do. */
+  /** What to do next. Absent: the hint of the contract's table. Readers that get no table, such as models, then get none. */
   readonly hint?: string;
   readonly details?: unknown;
 }
+/** What is wrong and what to do next, without a reason. */
+export type Problem = Pick<GsvError, "message" | "hint">;
 
 export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: GsvError };
 
 export type Failure = { readonly ok: false; readonly error: GsvError };
 
 export const succeed = <T>(value: T): Result<T> => ({ ok: true, value });
-export const failure = (reason: ErrorReason, message: string): Failure => ({ ok: false, error: { reason, message } });
+/** `hint`: what to do next, where the table's hint is not specific enough or the reader gets no table. */
+export const failure = (reason: ErrorReason, message: string, hint?: string): Failure => ({
+  ok: false,
+  error: { reason, message, ...(hint === undefined ? {} : { hint }) },
+});
 
 /** For readers that get one text: the message and, when the error has one of its own, the hint. */
-export const sentence = ({ message, hint }: Pick<GsvError, "message" | "hint">): string =>
-  hint === undefined ? message : `${message} ${hint}`;
+export const sentence = ({ message, hint }: Problem): string => (hint === undefined ? message : `${message} ${hint}`);

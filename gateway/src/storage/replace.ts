@@ -14,7 +14,7 @@ import { failure, type GsvError, type Result, succeed } from "../ports/result.ts
 import { type Bucket, contentTypeFor, guarded } from "./bucket.ts";
 import { fileKey, type WorkspacePath } from "./keys.ts";
 import type { Taint } from "../ports/taint.ts";
-import { byMetadata, MAX_KEPT_BYTES, PRUNE_EVERY, taintMetadata, type Versions } from "./versions.ts";
+import { byMetadata, keepStream, MAX_KEPT_BYTES, PRUNE_EVERY, taintMetadata, type Versions } from "./versions.ts";
 
 export const CAS_TRIES = 5;
 /** A marker is fresh for this long; an older marker belongs to an interrupted deletion. */
@@ -152,13 +152,7 @@ export function createReplacer(
   async function keep(agentId: string, path: WorkspacePath, object: R2ObjectBody, bytes: Current["bytes"]): Promise<Result<void>> {
     if (bytes !== undefined) return versions.keep(agentId, path, object, bytes);
     if (object.size > MAX_KEPT_BYTES) return tooLargeToKeep(path, object);
-    const sized = new FixedLengthStream(object.size);
-    const [kept, copied] = await Promise.all([
-      versions.keep(agentId, path, object, sized.readable),
-      guarded(`read \`${path}\``, () => object.body.pipeTo(sized.writable)),
-    ]);
-    // A stored version is not read again; cancel its stream.
-    return kept.ok || copied.ok ? kept : copied;
+    return keepStream(versions, agentId, path, object);
   }
   const put = async (
     agentId: string,

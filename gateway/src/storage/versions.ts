@@ -73,6 +73,17 @@ function decoded(source: string): string {
   }
 }
 
+/** Stores an object that is too large for memory as a version. */
+export async function keepStream(versions: Versions, agentId: string, path: WorkspacePath, object: R2ObjectBody): Promise<Result<void>> {
+  const sized = new FixedLengthStream(object.size);
+  const [kept, copied] = await Promise.all([
+    versions.keep(agentId, path, object, sized.readable),
+    guarded(`read \`${path}\``, () => object.body.pipeTo(sized.writable)),
+  ]);
+  // The stream of a version that is stored already is cancelled, not read.
+  return kept.ok || copied.ok ? kept : copied;
+}
+
 /** Newest first, by the time of storing, because a disk's own times are whole seconds. */
 const newestFirst = (a: Version, b: Version): number => b.replacedAt - a.replacedAt || b.at - a.at || (a.version < b.version ? 1 : -1);
 

@@ -12,6 +12,8 @@ import type { Tool } from "./tool.ts";
 export const SEPARATOR = "__";
 /** Stands where a machine's id would, in the names of most native tools. No machine may have it as its id. */
 export const NATIVE_PREFIX = `gsv${SEPARATOR}`;
+/** Whether a machine can have this name by its characters. Which names a new machine may have: `kernel/machine-name.ts`. */
+export const isMachineName = (text: string): boolean => /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(text);
 
 /** A native tool and the feature that registered it. */
 export interface NativeTool {

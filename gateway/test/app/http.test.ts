@@ -199,8 +199,10 @@ describe("[TH9] an embedded gateway answers only under its own names", () => {
   test.each(["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1:8787", "box.lan.evil.example"])(
     "not %s",
     async (host) => {
-      expect(await problemOf(await ask(host))).toEqual({ status: 403, reason: "auth.origin" });
+      expect(await problemOf(await ask(host))).toEqual({ status: 403, reason: "auth.host" });
       expect((await ask(host, "/ws")).status).toBe(403);
+      // The list of origins changes nothing here.
+      expect(await (await ask(host)).json()).toMatchObject({ hint: expect.stringContaining("--behind-proxy HOST") });
     },
   );
 });

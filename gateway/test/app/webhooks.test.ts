@@ -117,7 +117,10 @@ test("[A6][X17] only channels that declare webhooks are reached; the others look
 test("[S2] a page in a browser reaches no channel", async () => {
   await seed();
   for (const headers of [{ Origin: "https://evil.example" }, { Origin: "null" }, { "Sec-Fetch-Site": "cross-site" }])
-    expect(await reasonOf(await call("/hook/default", post("x", headers)))).toBe("auth.origin");
+    expect(await (await call("/hook/default", post("x", headers))).json()).toMatchObject({
+      reason: "auth.origin",
+      hint: "Send the request from a program, not from a page.",
+    });
   expect(seen).toEqual([]);
 });
 
@@ -125,7 +128,7 @@ test("[S2] on the owner's machine a foreign Host is refused", async () => {
   await seed();
   const headers = { Host: "evil.example" };
   const response = await fetchWorker("http://evil.example/channels/hook/x", post("x", headers), { ...bindings(), ENVIRONMENT: "embedded" });
-  expect(await reasonOf(response)).toBe("auth.origin");
+  expect(await reasonOf(response)).toBe("auth.host");
   expect(seen).toEqual([]);
 });
 

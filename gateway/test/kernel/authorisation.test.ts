@@ -276,6 +276,7 @@ test("tokens are bound to what their kind needs", async () => {
     { kind: "node", nodeId: "gsv" },
     { kind: "node", nodeId: "Gsv" },
     { kind: "node", nodeId: "a b" },
+    { kind: "node", nodeId: "a__b" },
     { kind: "channel" },
     { kind: "client", nodeId: "x" },
     { kind: "admin", channel: "x" },
@@ -283,6 +284,18 @@ test("tokens are bound to what their kind needs", async () => {
     const made = await runInDurableObject(gateway(), (_gateway, state) => new Tokens(state.storage).create(bad, Date.now()));
     expect(made, JSON.stringify(bad)).toMatchObject({ ok: false, error: { reason: "protocol.invalid_params" } });
   }
+});
+
+test("[RM7] no token is made for a name that can't connect, and one that an earlier version made is still read", async () => {
+  const made = await token("node", { nodeId: "a-b" });
+  const read = await runInDurableObject(gateway(), async (_gateway, state) => {
+    const tokens = new Tokens(state.storage);
+    const refused = await tokens.create({ kind: "node", nodeId: "a__b" }, Date.now());
+    expect(refused).toMatchObject({ ok: false, error: { hint: "Choose another name, such as `laptop`." } });
+    state.storage.sql.exec("UPDATE tokens SET node_id = 'a__b' WHERE node_id = 'a-b'");
+    return [(await tokens.verify(made.token, Date.now()))?.nodeId, tokens.list().some(({ nodeId }) => nodeId === "a__b")];
+  });
+  expect(read).toEqual(["a__b", true]);
 });
 
 test("[S4] a new first token replaces the one before it and leaves other tokens valid", async () => {

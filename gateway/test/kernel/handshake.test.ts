@@ -1,5 +1,6 @@
 import { reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { ERRORS } from "../../../protocol/gen/errors.ts";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { checkConnectResult } from "../../../protocol/gen/validators/checks.js";
 import { Tokens } from "../../src/kernel/token-store.ts";
@@ -28,10 +29,16 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-const refusedConnect = async (params: unknown): Promise<{ reason: string | undefined; code: number | undefined; closed: number }> => {
+interface Refused {
+  readonly reason: string | undefined;
+  readonly code: number | undefined;
+  readonly hint: string | undefined;
+  readonly closed: number;
+}
+const refusedConnect = async (params: unknown): Promise<Refused> => {
   const peer = await open();
-  const error = await peer.refused("connect", params);
-  return { reason: error.reason, code: error.code, closed: (await peer.ended()).code };
+  const { reason, code, hint } = await peer.refused("connect", params);
+  return { reason, code, hint, closed: (await peer.ended()).code };
 };
 
 describe("before a socket", () => {
@@ -225,6 +232,7 @@ describe("the first frame", () => {
     expect(await refusedConnect({ ...connectParams("client", "a", ADMIN), minProtocol: 2, maxProtocol: 3 })).toEqual({
       reason: "protocol.version",
       code: 102,
+      hint: ERRORS["protocol.version"].hint,
       closed: 4002,
     });
     expect(await refusedConnect({ ...connectParams("client", "a", ADMIN), minProtocol: 0, maxProtocol: 0 })).toMatchObject({
@@ -365,7 +373,11 @@ describe("[H4] the same id again", () => {
   });
 
   test("[F21] a node's id has no separator, so that no machine's tool has the name of another machine's", async () => {
-    const thief = await token("node", { nodeId: "a__b" });
+    const thief = await token("node", { nodeId: "a-b" });
+    // As an earlier version made it.
+    await runInDurableObject(gateway(), (_gateway, state) => {
+      state.storage.sql.exec("UPDATE tokens SET node_id = 'a__b' WHERE node_id = 'a-b'");
+    });
     expect(await refusedConnect(connectParams("node", "a__b", thief.token, { tools: TOOLS }))).toMatchObject({
       reason: "protocol.bad_connect",
     });
@@ -396,7 +408,8 @@ describe("connecting nodes", () => {
   test("names differ in more than case, except those of an earlier version", async () => {
     await node("lap");
     expect(await asNode("Lap")).toMatchObject({ reason: "protocol.bad_connect", closed: 4000 });
-    expect(await asNode("GSV")).toMatchObject({ reason: "protocol.bad_connect" });
+    for (const id of ["GSV", "a__b"])
+      expect(await asNode(id)).toMatchObject({ reason: "protocol.bad_connect", hint: "Choose another name, such as `laptop`." });
     await runInDurableObject(gateway(), (_gateway, state) => {
       for (const id of ["Lap", "GSV"])
         state.storage.sql.exec(

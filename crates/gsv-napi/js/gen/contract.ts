@@ -25,6 +25,7 @@ export type ErrorReason =
   | "auth.agent_command"
   | "auth.bound"
   | "auth.forbidden"
+  | "auth.host"
   | "auth.not_configured"
   | "auth.origin"
   | "auth.required"

@@ -5,7 +5,7 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { HOOK_PROOF_HEADERS, type HookPort } from "../../ports/http.ts";
 import { isBrowser, readAtMost } from "./body.ts";
-import { failureResponse, problemResponse, SAFE_HEADERS } from "./problem.ts";
+import { failureResponse, NOT_FROM_A_PAGE, problemResponse, SAFE_HEADERS } from "./problem.ts";
 import { Slots } from "./slots.ts";
 
 const PATH = /^\/hooks\/([a-z0-9][a-z0-9_-]{0,47})$/;
@@ -19,7 +19,7 @@ const ALL_AT_ONCE = 4 * LIMITS.webhooksAtOnce;
 
 /** For a person who has opened the address in a browser. */
 const NOT_A_PAGE = "This is the address for another service, which sends a signed POST request. To try it: `gsv hook test NAME`.";
-const TOO_MANY = "Too many requests to hooks at once. Try again.";
+const tooMany = (): Response => problemResponse("limit.rate", "Too many requests to hooks at once.", undefined, "Try again.");
 
 export class HookDoor {
   readonly #slots = new Slots(LIMITS.webhooksAtOnce, ALL_AT_ONCE);
@@ -30,10 +30,11 @@ export class HookDoor {
     const name = PATH.exec(path)?.[1];
     if (name === undefined) return problemResponse("protocol.unknown_method", "There is no such address. /openapi.json lists them.");
     if (request.method !== "POST") return problemResponse("protocol.unsupported", "Hooks take POST requests.", 405, NOT_A_PAGE);
-    if (isBrowser(request.headers)) return problemResponse("auth.origin", "Hooks answer services, not pages in a browser.");
+    if (isBrowser(request.headers))
+      return problemResponse("auth.origin", "Hooks answer services, not pages in a browser.", undefined, NOT_FROM_A_PAGE);
     if (!HOOK_PROOF_HEADERS.some((header) => request.headers.has(header))) return problemResponse("hook.refused");
     const release = this.#slots.take(name);
-    if (release === undefined) return problemResponse("limit.rate", TOO_MANY);
+    if (release === undefined) return tooMany();
     let held = 0;
     const hasRoom = (size: number): boolean => {
       if (this.#bytes + size - held > LIMITS.hookBytesAtOnce) return false;
@@ -44,7 +45,7 @@ export class HookDoor {
     let isOpen = true;
     try {
       const body = await readAtMost(request, LIMITS.webhookBytes, LIMITS.webhookBodyMs, (size) => isOpen && hasRoom(size));
-      if (body === "full") return problemResponse("limit.rate", TOO_MANY);
+      if (body === "full") return tooMany();
       if (body === "late") return problemResponse("protocol.late");
       if (body === "large") return problemResponse("protocol.too_large", `A request to a hook has at most ${LIMITS.webhookBytes} bytes.`);
       const taken = await gateway().hook({ name, headers: headersOf(request.headers), body });

@@ -4,7 +4,7 @@ import type { JoinRequest } from "../../../../protocol/gen/types.ts";
 import { checkJoinRequest } from "../../../../protocol/gen/validators/checks.js";
 import type { JoinPort } from "../../ports/http.ts";
 import { isBrowser, readAtMost } from "./body.ts";
-import { failureResponse, problemResponse } from "./problem.ts";
+import { failureResponse, NOT_FROM_A_PAGE, problemResponse } from "./problem.ts";
 import { jsonResponse } from "./run.ts";
 import { Slots } from "./slots.ts";
 
@@ -13,9 +13,9 @@ const isJoin = (value: unknown): value is JoinRequest => checkJoinRequest(value)
 
 export async function joinResponse(request: Request, address: string, gateway: () => JoinPort): Promise<Response> {
   if (request.method !== "POST") return problemResponse("protocol.unsupported", "Machines join with a POST request: `gsv join CODE`.", 405);
-  if (isBrowser(request.headers)) return problemResponse("auth.origin", "Pages in a browser can't join.");
+  if (isBrowser(request.headers)) return problemResponse("auth.origin", "Pages in a browser can't join.", undefined, NOT_FROM_A_PAGE);
   const release = slots.take("join");
-  if (release === undefined) return problemResponse("limit.rate", "Too many machines join at once. Try again.");
+  if (release === undefined) return problemResponse("limit.rate", "Too many machines join at once.", undefined, "Try again.");
   try {
     const body = await readAtMost(request, LIMITS.joinBytes, LIMITS.webhookBodyMs);
     if (body === "late") return problemResponse("protocol.late");

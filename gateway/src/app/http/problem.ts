@@ -10,6 +10,9 @@ const HTTP_HINTS: Partial<Record<ErrorReason, string>> = {
   "protocol.unknown_method": "See the addresses: `GET /openapi.json`.",
 };
 
+/** For requests of browsers to addresses that no page may use: there the setting `auth.allowedOrigins` changes nothing. */
+export const NOT_FROM_A_PAGE = "Send the request from a program, not from a page.";
+
 export function problem(reason: ErrorReason, detail?: string, hint?: string): ProblemDetails {
   const { code, http, retryable, text, hint: usual } = ERRORS[reason];
   return {

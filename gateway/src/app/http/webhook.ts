@@ -6,7 +6,7 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { WebhookChannel } from "../../ports/channels.ts";
 import { isBrowser, readAtMost } from "./body.ts";
-import { problemResponse, SAFE_HEADERS } from "./problem.ts";
+import { NOT_FROM_A_PAGE, problemResponse, SAFE_HEADERS } from "./problem.ts";
 import { Slots } from "./slots.ts";
 
 const PATH = /^\/channels\/([a-z][a-z0-9_]{0,62})(\/.*)$/;
@@ -37,9 +37,10 @@ export class Webhooks {
     const [, name = "", path = ""] = PATH.exec(url.pathname) ?? [];
     const channel = name === "" ? undefined : find(name);
     if (channel === undefined) return problemResponse("channel.unknown");
-    if (isBrowser(request.headers)) return problemResponse("auth.origin", "Channels answer platforms, not pages in a browser.");
+    if (isBrowser(request.headers))
+      return problemResponse("auth.origin", "Channels answer platforms, not pages in a browser.", undefined, NOT_FROM_A_PAGE);
     const release = this.#slots.take(name);
-    if (release === undefined) return problemResponse("limit.rate", "Too many requests to this channel at once. Try again.");
+    if (release === undefined) return problemResponse("limit.rate", "Too many requests to this channel at once.", undefined, "Try again.");
     try {
       const { webhooks, signatureHeader } = await this.#capabilitiesOf(name, channel);
       if (!webhooks) return problemResponse("channel.unknown");

@@ -11,7 +11,7 @@ import type {
   JoinResult,
 } from "../../../../protocol/gen/types.ts";
 import type { FailureWindow } from "../../kernel/limits.ts";
-import { isReserved, isSameMachine } from "../../kernel/machine-name.ts";
+import { isSameMachine, machineNameProblem } from "../../kernel/machine-name.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { MadeToken } from "../../kernel/token-store.ts";
@@ -21,7 +21,6 @@ import { InviteStore, isUsedWith } from "./store.ts";
 export type InvitePorts = Pick<KernelPorts, "audit" | "background" | "database" | "ids" | "now" | "tokens">;
 type Ports = InvitePorts & { readonly failures: FailureWindow };
 
-const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 const SECRET_CHARS = 32;
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 const TOKEN_ID_CHARS = 8;
@@ -36,11 +35,10 @@ export class Invites {
   }
 
   async create(now: number, { kind, name }: InviteCreateParams): Promise<Result<InviteCreateResult>> {
-    if (name !== undefined && (!NAME.test(name) || isReserved(name)))
-      return fail("protocol.invalid_params", "A name has 1 to 64 letters, digits, `_`, `.` or `-`, and is not `gsv`.");
     const { ids, tokens } = this.#ports;
-    const problem = kind === "node" ? tokens.nameProblem(name, now) : undefined;
-    if (problem !== undefined) return fail("protocol.invalid_params", problem);
+    const misnamed = name === undefined ? undefined : machineNameProblem(name);
+    const problem = misnamed ?? (kind === "node" ? tokens.nameProblem(name, now) : undefined);
+    if (problem !== undefined) return fail("protocol.invalid_params", problem.message, problem.hint);
     const secret = ids.name(SECRET_CHARS);
     const hash = await ids.sha256(secret);
     if (this.#store.open(now) >= LIMITS.invites) return fail("invite.limit");

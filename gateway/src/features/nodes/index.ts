@@ -23,7 +23,7 @@ import { NodeLinks } from "./links.ts";
 import { logMethods, NodeLogs } from "./logs.ts";
 import { NODE_HISTORY, NODE_MIGRATIONS } from "./migrations.ts";
 import { nodeMethods } from "./node-methods.ts";
-import { nodeProblem, Nodes } from "./store.ts";
+import { Nodes, offerProblem } from "./store.ts";
 import { ProcessStore } from "./process-store.ts";
 import { nextSilence, tellSilence } from "./silence.ts";
 import { SessionCalls } from "./session-calls.ts";
@@ -181,8 +181,11 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort
       sessionGone({ key }) {
         waitStore.forget(key);
       },
-      connectProblem: ({ mode, id }, { tools, nodeRuntime }) =>
-        mode === "node" ? (nodeProblem(id, tools ?? [], nodeRuntime) ?? nodes.nameProblem(id)) : undefined,
+      connectProblem({ mode, id }, { tools, nodeRuntime }) {
+        if (mode !== "node") return undefined;
+        const message = offerProblem(tools ?? [], nodeRuntime);
+        return nodes.nameProblem(id) ?? (message === undefined ? undefined : { message });
+      },
       connected(connection, { client, tools, nodeRuntime, ledger }, replaced) {
         const { mode, id } = connection.principal;
         if (mode !== "node") return;

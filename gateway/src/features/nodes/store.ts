@@ -2,8 +2,7 @@
  * Known machines: which tools they offer, when they were seen, and which sessions wait for one that disconnected. Does not store
  * whether a machine is connected now: the sockets show that.
  */
-import { caseProblem, isReserved } from "../../kernel/machine-name.ts";
-import { SEPARATOR } from "../../tools/registry.ts";
+import { caseProblem, isReserved, machineNameProblem } from "../../kernel/machine-name.ts";
 import {
   asCapability,
   asNodeId,
@@ -17,6 +16,7 @@ import {
   type ToolDefinition,
 } from "../../../../protocol/gen/types.ts";
 import { all, type Database, one, run } from "../../platform/sql.ts";
+import type { Problem } from "../../ports/result.ts";
 
 export interface NodeOffer {
   readonly nodeId: string;
@@ -49,16 +49,9 @@ export const MAX_WAITING = 512;
 /** The largest number of known machines. The one that was not seen for the longest time goes first. */
 const MAX_NODES = 1000;
 const FORGOTTEN = "nodes-forgotten";
-const NODE_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
-const RESERVED_NAME = "A node can't be called gsv, in any case of its letters: that name belongs to the gateway's own tools.";
-
-/** The problem of a node's report about itself; undefined when there is none. Pure. */
-export function nodeProblem(id: string, tools: readonly ToolDefinition[], runtime: NodeRuntime | undefined): string | undefined {
-  if (!NODE_ID.test(id)) return "A node's id has 1 to 64 letters, digits, `_`, `.` or `-`, and begins with a letter or digit.";
-  if (id === "gsv") return RESERVED_NAME;
-  // `a__b__Bash` must be a tool of one machine only.
-  if (id.includes(SEPARATOR)) return "A node's id can't contain `__`, which separates a machine from its tools.";
+/** The problem of a node's report about its tools; undefined when there is none. Pure. */
+export function offerProblem(tools: readonly ToolDefinition[], runtime: NodeRuntime | undefined): string | undefined {
   const names = tools.map((tool) => tool.name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) return `The tool ${twice} is offered twice.`;
@@ -169,10 +162,11 @@ export class Nodes {
     return this.#seen.filter(({ at }) => at >= since).map(({ id }) => id);
   }
   /** Why no machine may connect by this name for the first time. */
-  nameProblem(nodeId: string): string | undefined {
+  nameProblem(nodeId: string): Problem | undefined {
     const known = all<{ id: string }>(this.#db.sql, "SELECT id FROM nodes WHERE id = ? COLLATE NOCASE", nodeId).map(({ id }) => id);
-    if (isReserved(nodeId) && !known.includes(nodeId)) return RESERVED_NAME;
-    return caseProblem(nodeId, known);
+    // `GSV` was a name in earlier versions.
+    const isKept = isReserved(nodeId) && known.includes(nodeId);
+    return (isKept ? undefined : machineNameProblem(nodeId)) ?? caseProblem(nodeId, known);
   }
   exists(nodeId: string): boolean {
     return one(this.#db.sql, "SELECT 1 AS there FROM nodes WHERE id = ?", nodeId) !== undefined;

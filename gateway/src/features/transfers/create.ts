@@ -79,66 +79,72 @@ export async function createTransfer(
   return succeed(store.get(asked.id) ?? row);
 }
 
+const STOPPED = fail("gateway.stopped", "GSV is stopped, so nothing was copied.");
+
 /** Whether the transfer may begin. */
-async function admit(
-  { config, nodes, connections, bucket, store, runner, stopped }: CreatePorts,
-  { agentId, source, destination, isForced, sessionKey }: NewTransfer,
-): Promise<Result<void>> {
-  const STOPPED = fail("gateway.stopped", "GSV is stopped, so nothing was copied.");
+async function admit(ports: CreatePorts, asked: NewTransfer): Promise<Result<void>> {
+  const { config, store, runner, stopped } = ports;
   if (stopped() !== undefined) return STOPPED;
-  if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);
-  const [from, to] = [parseEndpoint(source), parseEndpoint(destination)];
+  if (!config.hasAgent(asked.agentId)) return unknownAgent(config, asked.agentId);
+  const [from, to] = [parseEndpoint(asked.source), parseEndpoint(asked.destination)];
   if (!from.ok) return from;
   if (!to.ok) return to;
   const pair = pairProblem(from.value, to.value);
   if (pair !== undefined) return fail("transfer.bad_endpoint", pair, "`gsv cp --help` shows what can be copied.");
-  for (const endpoint of [from.value, to.value]) {
-    if (endpoint.kind === "client" && sessionKey !== undefined)
-      return fail("transfer.bad_endpoint", "An agent has no files of its own machine.", "Write NODE:PATH or gsv:PATH.");
-    const problem = endpoint.kind === "node" ? nodeProblem(endpoint) : undefined;
-    if (problem !== undefined) return problem;
-  }
-  if (to.value.kind === "workspace") {
-    const { path } = to.value;
-    const refused = receiveProblem(agentId, path);
-    if (refused !== undefined) return refused;
-    const current = await currentFile(bucket, agentId, path);
-    if (!current.ok) return current;
-    const problem = replaceProblem(path, current.value, isForced) ?? (await treeProblem(bucket, agentId, path));
-    if (problem !== undefined) return problem;
-  }
-  if (from.value.kind === "workspace") {
-    const current = await currentFile(bucket, agentId, from.value.path);
-    if (!current.ok) return current;
-    const folder = current.value === undefined ? await isFolder(bucket, agentId, from.value.path) : succeed(false);
-    if (!folder.ok) return folder;
-    if (folder.value)
-      return fail(
-        "transfer.bad_endpoint",
-        `\`${from.value.path}\` is a folder of the workspace.`,
-        "Add `-r` to copy it with everything in it.",
-      );
-    if (current.value === undefined)
-      return fail("path.not_found", `There is no file \`${from.value.path}\` in the workspace.`, "List its files: `gsv workspace ls`.");
-  }
+  const problem =
+    machineProblem(ports, asked, from.value) ??
+    machineProblem(ports, asked, to.value) ??
+    (await destinationProblem(ports, asked, to.value)) ??
+    (await sourceProblem(ports, asked, from.value));
+  if (problem !== undefined) return problem;
   const open = store.open();
   const running = open.filter((row) => !runner.isLeft(row));
   if (running.length >= LIMITS.transfers || open.length >= MOST_OPEN)
     return fail("transfer.busy", `${LIMITS.transfers} transfers are running already.`, "Wait until one has ended, then try again.");
   // The bucket was asked in between.
   return stopped() === undefined ? succeed(undefined) : STOPPED;
+}
 
-  function nodeProblem({ nodeId }: Extract<Endpoint, { kind: "node" }>): Failure | undefined {
-    const node = nodes.list().find((entry) => entry.nodeId === nodeId);
-    if (node === undefined) return fail("node.unknown", `There is no machine \`${nodeId}\`.`, "List the machines: `gsv nodes list`.");
-    if (!connections.isOnline(nodeId)) return fail("node.offline", `\`${nodeId}\` is not connected.`, "Start its node there: `gsv node`.");
-    if (node.hostCapabilities.some((name) => name === CAPABILITY)) return undefined;
-    return fail(
-      "transfer.unsupported",
-      `The node on \`${nodeId}\` is too old for transfers.`,
-      "Update GSV there, then start the node again.",
-    );
-  }
+/** Why the machine of an end can't take part. */
+function machineProblem(ports: CreatePorts, { sessionKey }: NewTransfer, endpoint: Endpoint): Failure | undefined {
+  if (endpoint.kind === "client" && sessionKey !== undefined)
+    return fail("transfer.bad_endpoint", "An agent has no files of its own machine.", "Write NODE:PATH or gsv:PATH.");
+  return endpoint.kind === "node" ? nodeProblem(ports, endpoint.nodeId) : undefined;
+}
+function nodeProblem({ nodes, connections }: CreatePorts, nodeId: string): Failure | undefined {
+  const node = nodes.list().find((entry) => entry.nodeId === nodeId);
+  if (node === undefined) return fail("node.unknown", `There is no machine \`${nodeId}\`.`, "List the machines: `gsv nodes list`.");
+  if (!connections.isOnline(nodeId)) return fail("node.offline", `\`${nodeId}\` is not connected.`, "Start its node there: `gsv node`.");
+  if (node.hostCapabilities.some((name) => name === CAPABILITY)) return undefined;
+  return fail(
+    "transfer.unsupported",
+    `The node on \`${nodeId}\` is too old for transfers.`,
+    "Update GSV there, then start the node again.",
+  );
+}
+
+/** Why the workspace can't take the file. */
+async function destinationProblem({ bucket }: CreatePorts, { agentId, isForced }: NewTransfer, to: Endpoint): Promise<Failure | undefined> {
+  if (to.kind !== "workspace") return undefined;
+  const refused = receiveProblem(agentId, to.path);
+  if (refused !== undefined) return refused;
+  const current = await currentFile(bucket, agentId, to.path);
+  if (!current.ok) return current;
+  return replaceProblem(to.path, current.value, isForced) ?? (await treeProblem(bucket, agentId, to.path));
+}
+
+/** Why the workspace can't give the file. */
+async function sourceProblem({ bucket }: CreatePorts, { agentId }: NewTransfer, from: Endpoint): Promise<Failure | undefined> {
+  if (from.kind !== "workspace") return undefined;
+  const { path } = from;
+  const current = await currentFile(bucket, agentId, path);
+  if (!current.ok) return current;
+  if (current.value !== undefined) return undefined;
+  const folder = await isFolder(bucket, agentId, path);
+  if (!folder.ok) return folder;
+  if (folder.value)
+    return fail("transfer.bad_endpoint", `\`${path}\` is a folder of the workspace.`, "Add `-r` to copy it with everything in it.");
+  return fail("path.not_found", `There is no file \`${path}\` in the workspace.`, "List its files: `gsv workspace ls`.");
 }
 
 /**
@@ -150,7 +156,8 @@ const mayJoin = (row: TransferRow, { principal }: Connection): boolean =>
 
 /** Why a request gets no part in the transfer that has its id. */
 function problemOf(row: TransferRow, asked: NewTransfer, client: Connection | undefined): Failure | undefined {
-  if (!isSame(row, asked)) return fail("protocol.invalid_params", "Another transfer has this id already.");
+  if (!isSame(row, asked))
+    return fail("protocol.invalid_params", "Another transfer has this id already.", "Send the request with a new id.");
   return client === undefined || mayJoin(row, client) ? undefined : NOT_YOURS;
 }
 const isSame = (row: TransferRow, asked: NewTransfer): boolean =>

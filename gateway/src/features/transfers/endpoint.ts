@@ -1,6 +1,7 @@
 /** The two ends of a transfer, as people and models write them: `NODE:PATH` and `gsv:PATH`; as programs write their own: `@:PATH`. PURE. */
 import type { Result } from "../../ports/result.ts";
 import { parsePath, type WorkspacePath } from "../../storage/keys.ts";
+import { isMachineName } from "../../tools/registry.ts";
 
 export type Endpoint =
   | { readonly kind: "workspace"; readonly path: WorkspacePath }
@@ -10,11 +11,11 @@ export type Endpoint =
 
 const WORKSPACE = "gsv";
 const CLIENT = "@";
-const ENDPOINT = /^(@|[A-Za-z0-9][A-Za-z0-9_.-]{0,63}):([^\0]{1,4096})$/s;
+const ENDPOINT = /^([^:]{1,64}):([^\0]{1,4096})$/s;
 
 export function parseEndpoint(text: string): Result<Endpoint> {
   const [, name, path] = ENDPOINT.exec(text) ?? [];
-  if (name === undefined || path === undefined)
+  if (name === undefined || path === undefined || (name !== CLIENT && !isMachineName(name)))
     return {
       ok: false,
       error: {

@@ -10,7 +10,7 @@ import type { Taint } from "../../ports/taint.ts";
 import { type Bucket, guarded, hasBody } from "../bucket.ts";
 import { contentTypeOf, fileKey, transferPartKey, transferPartsPrefix, type WorkspacePath } from "../keys.ts";
 import { conflict, isMark, tooLargeToKeep } from "../replace.ts";
-import { byMetadata, createVersions, MAX_KEPT_BYTES, taintMetadata } from "../versions.ts";
+import { byMetadata, createVersions, keepStream, MAX_KEPT_BYTES, taintMetadata } from "../versions.ts";
 import { isMemory, protectionOf, refusal } from "./protection.ts";
 
 export interface Received {
@@ -60,9 +60,13 @@ export function receiveProblem(agentId: string, path: WorkspacePath): Failure | 
 
 /** The current file; undefined: none. */
 export async function currentFile(bucket: Bucket, agentId: string, path: WorkspacePath): Promise<Result<R2Object | undefined>> {
-  const head = await guarded(`read \`${path}\``, () => bucket.head(fileKey(agentId, path)));
-  return head.ok ? { ok: true, value: head.value && !isMark(head.value) ? head.value : undefined } : head;
+  const head = await headOf(bucket, agentId, path);
+  return head.ok ? { ok: true, value: fileIn(head.value) } : head;
 }
+/** As it is stored: also the mark of a file that is being deleted. */
+const headOf = (bucket: Bucket, agentId: string, path: WorkspacePath): Promise<Result<R2Object | null>> =>
+  guarded(`read \`${path}\``, () => bucket.head(fileKey(agentId, path)));
+const fileIn = (head: R2Object | null): R2Object | undefined => (head && !isMark(head) ? head : undefined);
 /** Whether files of the workspace lie below this path. */
 export async function isFolder(bucket: Bucket, agentId: string, path: WorkspacePath): Promise<Result<boolean>> {
   const below = await guarded(`read \`${path}\``, () => bucket.list({ prefix: `${fileKey(agentId, path)}/`, limit: 1 }));
@@ -104,13 +108,13 @@ export async function storeReceived(bucket: Bucket, file: Received, alive: () =>
   const key = fileKey(agentId, path);
   const refused = receiveProblem(agentId, path);
   if (refused !== undefined) return refused;
-  const head = await guarded(`read \`${path}\``, () => bucket.head(key));
+  const head = await headOf(bucket, agentId, path);
   if (!head.ok) return head;
   // An earlier attempt has stored it, and was interrupted right after. A program may use an id again after a day, for other bytes.
   const { checksums: before } = head.value ?? {};
   const isSame = head.value?.size === sizeBytes && before?.sha256 !== undefined && toHex(before.sha256) === sha256;
   if (head.value?.customMetadata?.[TRANSFER] === id && isSame) return { ok: true, value: undefined };
-  const current = head.value && !isMark(head.value) ? head.value : undefined;
+  const current = fileIn(head.value);
   const problem = replaceProblem(path, current, replaces);
   if (problem !== undefined) return problem;
   if (current !== undefined) {
@@ -130,7 +134,7 @@ export async function storeReceived(bucket: Bucket, file: Received, alive: () =>
   );
   if (!put.ok) return (await hasRightParts(bucket, file, alive)) === false ? differs() : put;
   if (put.value === null) return conflict(path);
-  const stored = await guarded(`read \`${path}\``, () => bucket.head(key));
+  const stored = await headOf(bucket, agentId, path);
   if (!stored.ok) return stored;
   if (stored.value?.customMetadata?.[TRANSFER] !== id) return conflict(path);
   const { size, checksums } = stored.value;
@@ -159,13 +163,7 @@ async function keepVersion(bucket: Bucket, agentId: string, path: WorkspacePath,
   if (!object.ok) return object;
   const found = object.value;
   if (!found || !hasBody(found)) return conflict(path);
-  const sized = new FixedLengthStream(found.size);
-  const [kept, copied] = await Promise.all([
-    createVersions(bucket).keep(agentId, path, found, sized.readable),
-    guarded(`read \`${path}\``, () => found.body.pipeTo(sized.writable)),
-  ]);
-  // A stored version is not read again, and its stream is cancelled.
-  return kept.ok || copied.ok ? kept : copied;
+  return keepStream(createVersions(bucket), agentId, path, found);
 }
 
 const joined = <T>(

@@ -68,7 +68,7 @@ it("[HK8] [F77] under another host name, hooks answer and nothing else does", as
     "202 accepted",
   );
   for (const path of ["/health", "/ws", "/media/x", "/openapi.json"])
-    expect(await status(await at(path, { headers: { authorization: `Bearer ${ADMIN}` } })), path).toBe("403 auth.origin");
+    expect(await status(await at(path, { headers: { authorization: `Bearer ${ADMIN}` } })), path).toBe("403 auth.host");
 });
 
 describe("[HK12] a signed sample", () => {

@@ -66,8 +66,11 @@ describe("[RM7] an invitation", () => {
   test("is made with an admin token only, and a name is checked", async () => {
     const { token: plain } = await token("client");
     expect((await (await client(plain)).refused("invite.create", { kind: "node" })).reason).toBe("auth.forbidden");
-    for (const name of ["gsv", "GSV", "-x", "a b"])
-      expect((await peer.refused("invite.create", { kind: "node", name })).reason).toBe("protocol.invalid_params");
+    for (const name of ["gsv", "GSV", "-x", "a b", "a__b"])
+      expect(await peer.refused("invite.create", { kind: "node", name })).toMatchObject({
+        reason: "protocol.invalid_params",
+        hint: "Choose another name, such as `laptop`.",
+      });
   });
 
   test("with a name binds the machine to that name, whatever it calls itself", async () => {
@@ -87,7 +90,8 @@ describe("[RM7] an invitation", () => {
     await token("node", { nodeId: "laptop" });
     const { secret } = await invite("node");
     expect(await join(secret, { nodeId: "Laptop" })).toMatchObject({ status: 409, reason: "invite.name_taken" });
-    expect(await join(secret, { nodeId: "GSV" })).toMatchObject({ status: 400, reason: "protocol.invalid_params" });
+    for (const nodeId of ["GSV", "a__b"])
+      expect(await join(secret, { nodeId })).toMatchObject({ status: 400, reason: "protocol.invalid_params" });
     const early = await invite("node", "Desk");
     for (const [method, params] of [
       ["invite.create", { kind: "node", name: "LAPTOP" }],

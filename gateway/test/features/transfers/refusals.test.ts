@@ -82,6 +82,7 @@ describe("what is refused before anything moves", () => {
     await create(owner, id, "laptop:a", "gsv:b");
     expect(await owner.refused("transfer.create", { id, source: "laptop:a", destination: "gsv:c" })).toMatchObject({
       reason: "protocol.invalid_params",
+      hint: "Send the request with a new id.",
     });
     expect(laptop.peer.events("transfer.send")).toHaveLength(1);
   });
