@@ -2515,6 +2515,8 @@ export type InviteCreateResult = {
   secret: string;
   /** Epoch ms. */
   expiresAt: number;
+  /** At most 1024 characters. */
+  warning?: string;
 };
 
 /** An invitation that can still be used, without its secret. */

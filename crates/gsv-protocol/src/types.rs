@@ -3843,6 +3843,9 @@ pub struct InviteCreateResult {
     pub secret: String,
     /// Epoch ms.
     pub expires_at: u64,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 impl std::fmt::Debug for InviteCreateResult {
@@ -3851,6 +3854,7 @@ impl std::fmt::Debug for InviteCreateResult {
             .field("invite_id", &self.invite_id)
             .field("secret", &masked(&self.secret))
             .field("expires_at", &self.expires_at)
+            .field("warning", &self.warning)
             .finish()
     }
 }
