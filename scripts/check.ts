@@ -25,6 +25,7 @@ import {
 } from "./check/dependency-rules.ts";
 import { languageFindings } from "./check/language.ts";
 import { type LockFile, withAllPlatforms } from "./check/lock-platforms.ts";
+import { nextStepFindings } from "./check/next-steps.ts";
 import { privateNameFindings } from "./check/private-names.ts";
 import { documentFindings, pageFindings, ruleFindings } from "./check/rule-ids.ts";
 import { lineOfField, settingFindings, settingsOf } from "./check/settings.ts";
@@ -212,6 +213,11 @@ const checks: Check[] = [
     name: "language",
     advice: "say it in plain words (docs/glossary.md)",
     look: async () => shown(languageFindings(await sources())),
+  },
+  {
+    name: "next steps in messages of errors",
+    advice: "give the next step as the error's hint (gateway/src/ports/result.ts)",
+    look: async () => shown(nextStepFindings(await sources())),
   },
   {
     name: "names of machines and accounts",

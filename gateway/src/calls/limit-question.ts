@@ -1,6 +1,7 @@
 /** PURE. The texts about a limit that a run has used up: the question for more, and the advice when it ends. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { Origin } from "../ports/origin.ts";
+import type { Problem } from "../ports/result.ts";
 import type { Amount, MoreOffer, RunLimit } from "../ports/spend.ts";
 import type { Approval } from "./approval.ts";
 
@@ -40,8 +41,10 @@ export function amountText(unit: keyof Amount, value: number): string {
   return value > 0 && value < 0.01 ? `$${value.toPrecision(2)}` : `$${value.toFixed(2)}`;
 }
 /** Why a paused run has ended although no one answered. `cause` completes "before ... was answered". */
-export const gaveWayText = ({ why, setting }: Pick<MoreOffer, "why" | "setting">, code: string, cause: string): string =>
-  `${why} Before the question ${code} was answered, ${cause}, so the run ended there. What it has done stays. To allow more, raise \`${setting}\`.`;
+export const gaveWay = ({ why, setting }: Pick<MoreOffer, "why" | "setting">, code: string, cause: string): Problem => ({
+  message: `${why} Before the question ${code} was answered, ${cause}, so the run ended there. What it has done stays.`,
+  hint: `To allow more, raise \`${setting}\`.`,
+});
 /** The whole question, for a chat. */
 export const limitText = ({ code, why, rule }: Pick<Approval, "code" | "why" | "rule">, offer: MoreOffer): string =>
   [

@@ -265,7 +265,7 @@ describe("[LM13] the settings", () => {
     const none = embeddingService(chosen({ provider: "workers-ai" }), ports);
     assert.ok(!none.ok && /only on Cloudflare/.test(none.error.message));
     const keyless = embeddingService(chosen({ provider: "openai" }), ports);
-    assert.ok(!keyless.ok && /gsv config set apiKeys\.openai -/.test(keyless.error.message));
+    assert.ok(!keyless.ok && /gsv config set apiKeys\.openai -/.test(keyless.error.hint ?? ""));
     assert.ok(embeddingService(openai(), ports).ok, "a server of one's own may need none");
   });
 });

@@ -95,7 +95,7 @@ function vectorsIn(answer: unknown, texts: readonly string[], dimensions: number
 
 function refusalOf(status: number): Result<never> {
   if (status === 401 || status === 403)
-    return failure("embeddings.refused", "The embedding service refused the key. Set it: `gsv config set apiKeys.openai -`.");
+    return failure("embeddings.refused", "The embedding service refused the key.", "Set it: `gsv config set apiKeys.openai -`.");
   if (status === 404 || status === 405 || (status >= 300 && status < 400))
     return failure("embeddings.refused", "The embedding service has no such address or model.");
   if (status === 402) return failure("embeddings.refused", "The embedding service wants to be paid first.");

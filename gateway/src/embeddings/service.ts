@@ -17,6 +17,6 @@ export function embeddingService(chosen: ChosenEmbeddings, { ai, fetch, key }: S
     return ai === undefined ? failure("embeddings.refused", NO_WORKERS_AI) : { ok: true, value: workersAiEmbeddings(chosen, ai) };
   const own = key();
   if (own === undefined && chosen.needsKey)
-    return failure("embeddings.refused", "No key is set for the embedding service. Set it: `gsv config set apiKeys.openai -`.");
+    return failure("embeddings.refused", "No key is set for the embedding service.", "Set it: `gsv config set apiKeys.openai -`.");
   return { ok: true, value: openAiEmbeddings(chosen, own, fetch) };
 }

@@ -42,7 +42,7 @@ describe("[RM7] names of machines", () => {
     assert.equal(caseProblem("lap", []), undefined);
     assert.equal(caseProblem("lap", ["Lap", "lap"]), undefined);
     assert.deepEqual(caseProblem("LAP", ["lap"]), {
-      message: "There is a machine `lap` already, and names of machines differ in more than case.",
+      message: "A machine is already called `lap`, and two names must differ in more than upper and lower case.",
       hint: "Use another name, or `lap` if it is the same machine.",
     });
   });

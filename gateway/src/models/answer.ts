@@ -158,7 +158,7 @@ export class AnswerCollector {
     const content: (TextBlock | ThinkingBlock | ToolCallBlock)[] = [];
     const calls: { providerId: string; name: string; arguments: Readonly<Record<string, unknown>> }[] = [];
     const ids = new Set<string>();
-    const wrong = (text: string, retryable: boolean): ModelOutcome => ({ ...badAnswer(text, retryable), usage });
+    const wrong = (text: string, more: Parameters<typeof badAnswer>[1]): ModelOutcome => ({ ...badAnswer(text, more), usage });
 
     for (const [index, block] of message.content.entries()) {
       if (block.type === "text") {
@@ -172,14 +172,12 @@ export class AnswerCollector {
         });
       } else {
         if (message.stopReason === "length") {
-          return wrong(
-            `${target.id} reached its limit of ${context.maxTokens} tokens in the middle of a tool call. Ask for less at once, or raise \`model.maxTokens\`.`,
-            false,
-          );
+          return wrong(`${target.id} reached its limit of ${context.maxTokens} tokens in the middle of a tool call.`, {
+            hint: "Ask for less at once, or raise `model.maxTokens`.",
+          });
         }
         const args = this.#closed.has(index) ? parseArguments((this.#raw.get(index) ?? []).join("")) : ({ kind: "cut" } as const);
-        if (args.kind === "cut")
-          return wrong(`The answer of ${target.providerName} broke off inside a tool call. Send the message again.`, true);
+        if (args.kind === "cut") return wrong(`The answer of ${target.providerName} broke off inside a tool call.`, { retryable: true });
         let providerId = block.id === "" ? `call_${index}` : block.id;
         for (let n = 2; ids.has(providerId); n++) providerId = `${block.id.slice(0, 56)}_${n}`;
         ids.add(providerId);
@@ -195,11 +193,10 @@ export class AnswerCollector {
       const filled = usage.input + (usage.cacheRead ?? 0) >= target.info.contextWindow * 0.99;
       if (message.stopReason === "length" && filled) return { ...overflowed(target), usage };
       if (message.stopReason === "length")
-        return wrong(
-          `${target.id} used up its ${context.maxTokens} tokens before it answered. Raise \`model.maxTokens\`, or lower the thinking level (\`/think low\`).`,
-          false,
-        );
-      return wrong(`${target.id} sent an empty answer. Send the message again.`, true);
+        return wrong(`${target.id} used up its ${context.maxTokens} tokens before it answered.`, {
+          hint: "Raise `model.maxTokens`, or lower the thinking level (`/think low`).",
+        });
+      return wrong(`${target.id} sent an empty answer.`, { retryable: true });
     }
     const stopReason: AssistantMessage["stopReason"] = calls.length > 0 ? "toolUse" : message.stopReason === "length" ? "length" : "stop";
     return {

@@ -5,6 +5,7 @@
  */
 import type { ModelPrice, ModelWire } from "../../../protocol/gen/types.ts";
 import { checkModelWire } from "../../../protocol/gen/validators/checks.js";
+import type { Problem } from "../ports/result.ts";
 import { CATALOGUE, COMPAT, KINDS, LEVELS } from "./gen/catalogue.ts";
 
 export interface ProviderInfo {
@@ -71,10 +72,16 @@ const RESELLERS = new Set([
 ]);
 
 /** Providers that cannot be used from here, and what to use instead. */
-const ELSEWHERE: Readonly<Record<string, string>> = {
-  "openai-codex": "It needs the login of a ChatGPT subscription. Use `model.provider openai` with an API key.",
-  "github-copilot": "It needs the login of a Copilot subscription. Use the model's own provider, or OpenRouter.",
-  radius: "It needs a login of its own. Use the model's own provider, or OpenRouter.",
+const ELSEWHERE: Readonly<Record<string, Required<Problem>>> = {
+  "openai-codex": {
+    message: "It needs the login of a ChatGPT subscription.",
+    hint: "Use `model.provider openai` with an API key.",
+  },
+  "github-copilot": {
+    message: "It needs the login of a Copilot subscription.",
+    hint: "Use the model's own provider, or OpenRouter.",
+  },
+  radius: { message: "It needs a login of its own.", hint: "Use the model's own provider, or OpenRouter." },
 };
 
 interface Endpoint {
@@ -102,7 +109,8 @@ export function builtInAddresses(provider: string): readonly string[] {
   const [, endpoints = []] = entryOf(provider) ?? [];
   return [...new Set([first.baseUrl, ...endpoints.map((_endpoint, index) => endpointOf(provider, index)?.baseUrl ?? first.baseUrl)])];
 }
-export const adviceFor = (provider: string): string | undefined => (Object.hasOwn(ELSEWHERE, provider) ? ELSEWHERE[provider] : undefined);
+export const adviceFor = (provider: string): Required<Problem> | undefined =>
+  Object.hasOwn(ELSEWHERE, provider) ? ELSEWHERE[provider] : undefined;
 /** The ones that most people use come first. */
 export const knownProviders = (): readonly string[] => [
   ...new Set([...Object.keys(CHOICES), ...Object.keys(OWN_SERVERS), ...Object.keys(CATALOGUE)]),

@@ -12,7 +12,8 @@ export const WORKERS_AI = "cloudflare-workers-ai";
 const missing = (name: string, needs: string, setting: string, provider: string): Result<never> =>
   failure(
     "model.not_configured",
-    `${name} needs ${needs}. Run \`gsv config set cloud.${setting} VALUE\`, and set the key: \`gsv config set apiKeys.${provider} -\`.`,
+    `${name} needs ${needs}.`,
+    `Run \`gsv config set cloud.${setting} VALUE\`, and set the key: \`gsv config set apiKeys.${provider} -\`.`,
   );
 
 /** Fills the places of a catalogue's address. */

@@ -245,7 +245,8 @@ const tooLate = (ms: number): ModelOutcome => ({
   kind: "failed",
   error: {
     reason: "model.timeout",
-    message: `The demo model did not finish within ${Math.round(ms / 1000)} seconds. Send the message again.`,
+    message: `The demo model did not finish within ${Math.round(ms / 1000)} seconds.`,
+    hint: "Send the message again.",
   },
   retryable: true,
 });

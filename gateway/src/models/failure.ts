@@ -25,6 +25,7 @@ export type Fault =
   | { readonly kind: "timeout"; readonly phase: "first_byte" | "idle" | "whole"; readonly ms: number };
 
 const EXCERPT_CHARS = 300;
+const SEND_AGAIN = ERRORS["model.bad_answer"].hint;
 const KEY_LIKE = /\b(?:sk|pk|gsk|xai|key|tok|AIza|csk|nvapi|hf)[-_][A-Za-z0-9*_-]{6,}|\bAIza[A-Za-z0-9_-]{10,}/g;
 
 /** A provider's error text, short and without secrets. */
@@ -103,18 +104,30 @@ export function parseRetryAfter(headers: Headers, now: number): number | undefin
   return Number.isNaN(at) ? undefined : Math.max(0, at - now);
 }
 
-const failed = (reason: GsvError["reason"], message: string, retryable: boolean, retryAfterMs?: number): Failed => ({
+/** The error has a hint of its own in any case: people in chats get no table. */
+const failed = (
+  reason: GsvError["reason"],
+  message: string,
+  { retryable = false, retryAfterMs, hint = ERRORS[reason].hint }: More = {},
+): Failed => ({
   kind: "failed",
-  error: { reason, message },
+  error: { reason, message, hint },
   retryable,
   ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
 });
+interface More {
+  readonly retryable?: boolean;
+  readonly retryAfterMs?: number | undefined;
+  /** Absent: the hint of the contract's table. */
+  readonly hint?: string | undefined;
+}
 
 function ofStatus(target: Target, status: number, body: string, retryAfterMs: number | undefined): Failed {
   const said = readProviderError(body);
   const words = excerpt(said.message, secretsOf(target));
   const quote = words === "" ? "" : ` It says: "${words}".`;
   const who = target.providerName;
+  const later = { retryable: true, retryAfterMs };
   // Google answers 400 to a wrong key.
   if (status === 400 && /api key not valid|api_key_invalid/i.test(said.message)) return ofStatus(target, 401, body, retryAfterMs);
   if (
@@ -126,70 +139,39 @@ function ofStatus(target: Target, status: number, body: string, retryAfterMs: nu
     status !== 408 &&
     isOverflow(`${said.type} ${said.message}`)
   ) {
-    return failed(
-      "model.context_overflow",
-      `The conversation is too long for ${target.id} (${who}). Use \`/compact\` or \`/new\`.${quote}`,
-      false,
-    );
+    return failed("model.context_overflow", `The conversation is too long for ${target.id} (${who}).${quote}`);
   }
   switch (status) {
     case 401:
     case 403:
-      return failed(
-        "model.auth",
-        `${who} refused the key (HTTP ${status}). Check \`apiKeys.${target.provider}\`: \`gsv config set apiKeys.${target.provider} -\`.${status === 403 ? quote : ""}`,
-        false,
-      );
+      return failed("model.auth", `${who} refused the key (HTTP ${status}).${status === 403 ? quote : ""}`, {
+        hint: `Set a valid key: \`gsv config set apiKeys.${target.provider} -\`.`,
+      });
     case 402:
-      return failed("model.rejected", `${who} requires payment (HTTP 402). Check the account's balance.${quote}`, false);
+      return failed("model.rejected", `${who} requires payment (HTTP 402).${quote}`, { hint: "Check the account's balance." });
     case 404:
-      return failed(
-        "model.rejected",
-        `${who} does not know the model ${target.id}, or the address is wrong (HTTP 404). Check \`model.id\`${target.custom ? " and `model.baseUrl`" : ""}.${quote}`,
-        false,
-      );
+      return failed("model.rejected", `${who} does not know the model ${target.id}, or the address is wrong (HTTP 404).${quote}`, {
+        hint: `Check \`model.id\`${target.custom ? " and `model.baseUrl`" : ""}.`,
+      });
     case 413:
-      return failed("model.rejected", `The request is too large for ${who} (HTTP 413). Use \`/compact\` or \`/new\`.${quote}`, false);
+      return failed("model.rejected", `The request is too large for ${who} (HTTP 413).${quote}`, {
+        hint: ERRORS["model.context_overflow"].hint,
+      });
     case 408:
     case 504:
-      return failed("model.timeout", `${who} did not answer in time (HTTP ${status}). Send the message again.${quote}`, true, retryAfterMs);
+      return failed("model.timeout", `${who} did not answer in time (HTTP ${status}).${quote}`, later);
     case 429:
-      return failed(
-        "model.rate_limited",
-        `${who} rejected the request because of a rate limit (HTTP 429). ${ERRORS["model.rate_limited"].hint}${quote}`,
-        true,
-        retryAfterMs,
-      );
+      return failed("model.rate_limited", `${who} rejected the request because of a rate limit (HTTP 429).${quote}`, later);
     case 503:
     case 529:
-      return failed(
-        "model.overloaded",
-        `${target.id} is overloaded (HTTP ${status}). ${ERRORS["model.overloaded"].hint}${quote}`,
-        true,
-        retryAfterMs,
-      );
+      return failed("model.overloaded", `${target.id} is overloaded (HTTP ${status}).${quote}`, later);
     case 502:
-      return failed(
-        "model.unreachable",
-        `${who} can't reach the model's server (HTTP 502). Send the message again.${quote}`,
-        true,
-        retryAfterMs,
-      );
+      return failed("model.unreachable", `${who} can't reach the model's server (HTTP 502).${quote}`, { ...later, hint: SEND_AGAIN });
     default:
-      if (status >= 500)
-        return failed("model.bad_answer", `${who} failed (HTTP ${status}). Send the message again.${quote}`, true, retryAfterMs);
+      if (status >= 500) return failed("model.bad_answer", `${who} failed (HTTP ${status}).${quote}`, later);
       if (status === 409 || status === 425)
-        return failed(
-          "model.overloaded",
-          `${who} is temporarily unavailable (HTTP ${status}). Send the message again.${quote}`,
-          true,
-          retryAfterMs,
-        );
-      return failed(
-        "model.rejected",
-        `${who} refused the request (HTTP ${status}).${quote === "" ? " Check `model.id` and the model's settings." : quote}`,
-        false,
-      );
+        return failed("model.overloaded", `${who} is temporarily unavailable (HTTP ${status}).${quote}`, later);
+      return failed("model.rejected", `${who} refused the request (HTTP ${status}).${quote}`);
   }
 }
 
@@ -218,50 +200,37 @@ export function classify(target: Target, fault: Fault): Failed {
     case "redirect":
       return failed(
         "model.rejected",
-        `The model's server ${host} answered with a redirect (HTTP ${fault.status})${fault.location === undefined ? "" : ` to ${fault.location}`}, which is not followed because the key would be sent to the new address. Set \`model.baseUrl\` to the final address.`,
-        false,
+        `The model's server ${host} answered with a redirect (HTTP ${fault.status})${fault.location === undefined ? "" : ` to ${fault.location}`}, which is not followed because the key would be sent to the new address.`,
+        { hint: "Set `model.baseUrl` to the final address." },
       );
     case "not_a_stream":
-      return failed(
-        "model.bad_answer",
-        `${host} answered with ${fault.contentType || "something"} where a model's stream was expected. Check \`model.baseUrl\`.`,
-        true,
-      );
+      return failed("model.bad_answer", `${host} answered with ${fault.contentType || "something"} where a model's stream was expected.`, {
+        retryable: true,
+        hint: "Check `model.baseUrl`.",
+      });
     case "unreachable":
       return failed(
         "model.unreachable",
-        `The model's server ${host} can't be reached${fault.cause === "" ? "" : ` (${excerpt(fault.cause, secretsOf(target))})`}. Check \`model.baseUrl\` and the network.`,
-        true,
+        `The model's server ${host} can't be reached${fault.cause === "" ? "" : ` (${excerpt(fault.cause, secretsOf(target))})`}.`,
+        { retryable: true },
       );
     case "broken":
-      return failed("model.bad_answer", `The answer of ${who} broke off before its end. Send the message again.`, true);
+      return failed("model.bad_answer", `The answer of ${who} broke off before its end.`, { retryable: true });
     case "garbage":
-      return failed("model.bad_answer", `${who} sent something that is not a valid answer. Send the message again.`, true);
+      return failed("model.bad_answer", `${who} sent something that is not a valid answer.`, { retryable: true });
     case "too_large":
-      return failed(
-        "model.bad_answer",
-        `The answer of ${target.id} exceeded the size limit and was stopped. Ask for a shorter answer.`,
-        false,
-      );
+      return failed("model.bad_answer", `The answer of ${target.id} exceeded the size limit and was stopped.`, {
+        hint: "Ask for a shorter answer.",
+      });
     case "timeout":
-      return failed(
-        "model.timeout",
-        `${target.id} (${who}) ${PHASES[fault.phase]} for ${Math.round(fault.ms / 1000)} seconds. Send the message again.`,
-        true,
-      );
+      return failed("model.timeout", `${target.id} (${who}) ${PHASES[fault.phase]} for ${Math.round(fault.ms / 1000)} seconds.`, {
+        retryable: true,
+      });
   }
 }
-export const cancelled = (): Failed => failed("run.aborted", "The model call was stopped.", false);
+export const cancelled = (): Failed => failed("run.aborted", "The model call was stopped.");
 export const refused = (target: Target, why: string): Failed =>
-  failed(
-    "model.refused",
-    `${target.id} declined to answer${why === "" ? "" : `: ${excerpt(why, secretsOf(target))}`}. Rephrase the message, or use another model.`,
-    false,
-  );
+  failed("model.refused", `${target.id} declined to answer${why === "" ? "" : `: ${excerpt(why, secretsOf(target))}`}.`);
 export const overflowed = (target: Target): Failed =>
-  failed(
-    "model.context_overflow",
-    `The conversation is too long for ${target.id} (${target.providerName}). Use \`/compact\` or \`/new\`.`,
-    false,
-  );
-export const badAnswer = (message: string, retryable: boolean): Failed => failed("model.bad_answer", message, retryable);
+  failed("model.context_overflow", `The conversation is too long for ${target.id} (${target.providerName}).`);
+export const badAnswer = (message: string, more: Pick<More, "retryable" | "hint">): Failed => failed("model.bad_answer", message, more);

@@ -156,7 +156,7 @@ describe("[P5] the outcome of an HTTP status", () => {
     assert.doesNotMatch(outcome(429).message, /It says/);
     assert.match(outcome(403, "no access").message, / It says: "no access"\.$/);
     assert.doesNotMatch(outcome(401, "no access").message, /It says/);
-    assert.match(outcome(418).message, / Check `model\.id` and the model's settings\.$/);
+    assert.match(outcome(418).message, /\(HTTP 418\)\.$/);
     assert.match(outcome(418, "teapot").message, /\(HTTP 418\)\. It says: "teapot"\.$/);
   });
 });

@@ -1,4 +1,5 @@
 /** Characters that no key has. A key is sent in an HTTP header; what a provider echoes of any other text is not recognised as the key. PURE. */
+import type { Problem } from "../ports/result.ts";
 
 const KEY = /^[\t\x20-\x7e]*$/;
 const IN_HEADER = /^[\x20-\x7e]*$/;
@@ -11,13 +12,13 @@ const KINDS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** What is wrong with a key's characters, without the key; undefined: nothing. */
-export function keyCharacterProblem(key: string): string | undefined {
+export function keyCharacterProblem(key: string): Problem | undefined {
   const text = key.trim();
   // The key file of a service account is JSON, and has lines.
   const line = text.startsWith("{") ? text.replace(/[\r\n]/g, "") : text;
   return KEY.test(line)
     ? undefined
-    : `the key contains ${foreignKind(line)}, which no key has. Copy the key again from the provider's page.`;
+    : { message: `the key contains ${foreignKind(line)}, which no key has.`, hint: "Copy the key again from the provider's page." };
 }
 /** The same of another secret that is sent in an HTTP header as it is: it has no line either. */
 export function headerCharacterProblem(secret: string): string | undefined {

@@ -126,10 +126,12 @@ function place(ref: ModelRef, config: EffectiveConfig): Result<Place> {
       },
     };
   const advice = adviceFor(ref.provider);
-  if (advice !== undefined) return failure("model.unknown", `The provider "${ref.provider}" is not built in. ${advice}`);
+  if (advice !== undefined)
+    return failure("model.unknown", `The provider "${ref.provider}" is not built in. ${advice.message}`, advice.hint);
   return failure(
     "model.unknown",
-    `Unknown provider "${ref.provider}". For your own server: \`gsv config set providers.${ref.provider} '{"baseUrl":"https://host/v1","wire":"openai-completions"}'\`; OpenRouter (\`model.provider openrouter\`) has most models.`,
+    `Unknown provider "${ref.provider}".`,
+    `For your own server: \`gsv config set providers.${ref.provider} '{"baseUrl":"https://host/v1","wire":"openai-completions"}'\`; OpenRouter (\`model.provider openrouter\`) has most models.`,
   );
 }
 
@@ -141,9 +143,8 @@ function id(ref: ModelRef): Result<string> {
   const choose = "`gsv config set model.id ID`";
   return failure(
     "model.not_configured",
-    known?.listModels === undefined
-      ? `No model is set for ${known?.name ?? ref.provider}. Run ${choose}.`
-      : `No model is set for ${known.name}. ${known.listModels} Then run ${choose} with its name.`,
+    `No model is set for ${known?.name ?? ref.provider}.`,
+    known?.listModels === undefined ? `Run ${choose}.` : `${known.listModels} Then run ${choose} with its name.`,
   );
 }
 
@@ -210,7 +211,8 @@ export function resolveTarget(ref: ModelRef, config: EffectiveConfig, access: Mo
   if (baseUrl === undefined)
     return failure(
       "model.not_configured",
-      `The address of ${name} is invalid. Set \`model.baseUrl\` (or \`providers.${ref.provider}.baseUrl\`) to something like \`http://127.0.0.1:11434/v1\`, with no user, query or fragment in it.`,
+      `The address of ${name} is invalid.`,
+      `Set \`model.baseUrl\` (or \`providers.${ref.provider}.baseUrl\`) to something like \`http://127.0.0.1:11434/v1\`, with no user, query or fragment in it.`,
     );
   // Headers are secrets of one server: they are only sent to the provider that they were set for.
   const headers = ref.provider === config.model.provider ? access.headers : {};
@@ -218,13 +220,15 @@ export function resolveTarget(ref: ModelRef, config: EffectiveConfig, access: Mo
   if (!apiKey && !custom && !authenticated) {
     return failure(
       "model.not_configured",
-      `No key is set for ${name}. Run \`gsv config set apiKeys.${ref.provider} -\`, or try the built-in demo model: \`gsv config set model.provider demo\`.`,
+      `No key is set for ${name}.`,
+      `Run \`gsv config set apiKeys.${ref.provider} -\`, or try the built-in demo model: \`gsv config set model.provider demo\`.`,
     );
   }
   if (wire === "anthropic-messages" && apiKey?.startsWith("sk-ant-oat")) {
     return failure(
       "model.auth",
-      `The key of ${name} is a subscription's login token, which other programs may not use. Create an API key at console.anthropic.com and run \`gsv config set apiKeys.${ref.provider} -\`.`,
+      `The key of ${name} is a subscription's login token, which other programs may not use.`,
+      `Create an API key at console.anthropic.com and run \`gsv config set apiKeys.${ref.provider} -\`.`,
     );
   }
   return { ok: true, value: { ...common, baseUrl, ...(apiKey ? { apiKey } : {}), headers } };

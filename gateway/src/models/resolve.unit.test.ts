@@ -30,9 +30,9 @@ describe("resolving a model's server", () => {
     }
   });
   it("[P4.4] a missing key names the exact command", () => {
-    const { reason, message } = error(get({ provider: "openai", id: "gpt-4.1" }, undefined, none));
+    const { reason, hint } = error(get({ provider: "openai", id: "gpt-4.1" }, undefined, none));
     assert.equal(reason, "model.not_configured");
-    assert.match(message, /`gsv config set apiKeys\.openai -`/);
+    assert.match(hint ?? "", /`gsv config set apiKeys\.openai -`/);
   });
   it("[P5.6] image support comes from the settings first, then from the table", () => {
     const own = { provider: "custom", id: "m", baseUrl: "http://127.0.0.1:8080" };
@@ -93,9 +93,10 @@ describe("resolving a model's server", () => {
   });
   it("a provider that is not built in gets advice what to use instead", () => {
     for (const provider of ["openai-codex", "github-copilot", "radius"]) {
-      const { reason, message } = error(get({ provider, id: "m" }));
+      const { reason, message, hint } = error(get({ provider, id: "m" }));
       assert.equal(reason, "model.unknown");
-      assert.match(message, /is not built in\. It needs .*login.* Use /);
+      assert.match(message, /is not built in\. It needs .*login.*\.$/);
+      assert.match(hint ?? "", /^Use /);
       assert.ok(!knownProviders().includes(provider));
     }
   });
@@ -126,17 +127,17 @@ describe("resolving a model's server", () => {
       ["cloudflare-ai-gateway", "cloudflareAccountId"],
       ["azure-openai-responses", "azureResource"],
     ] as const) {
-      const { reason, message } = error(get({ provider, id: "m" }));
+      const { reason, hint = "" } = error(get({ provider, id: "m" }));
       assert.equal(reason, "model.not_configured");
-      assert.ok(message.includes(`\`gsv config set cloud.${setting} VALUE\``), message);
-      assert.ok(message.includes(`\`gsv config set apiKeys.${provider} -\``), message);
+      assert.ok(hint.includes(`\`gsv config set cloud.${setting} VALUE\``), hint);
+      assert.ok(hint.includes(`\`gsv config set apiKeys.${provider} -\``), hint);
     }
   });
   it("[P4.2] Workers AI needs neither account nor key where it is bound, and both elsewhere", () => {
     const ref = { provider: "cloudflare-workers-ai", id: "@cf/openai/gpt-oss-20b" };
     const bound = resolveTarget(ref, configWith(ref), none, { workersAi: true });
     assert.equal(value(bound).bound, true);
-    assert.match(error(resolveTarget(ref, configWith(ref), none)).message, /cloud\.cloudflareAccountId.*apiKeys\.cloudflare-workers-ai/);
+    assert.match(error(resolveTarget(ref, configWith(ref), none)).hint ?? "", /cloud\.cloudflareAccountId.*apiKeys\.cloudflare-workers-ai/);
     const own = resolveTarget(ref, configWith(ref, { cloud: { cloudflareAccountId: "acc" } }), keys({ [ref.provider]: "t" }), {
       workersAi: true,
     });
@@ -149,12 +150,13 @@ describe("resolving a model's server", () => {
   it("a provider without a configured model gets its default model", () => {
     assert.equal(value(get({ provider: "anthropic", id: "demo" })).id, "claude-sonnet-5");
     assert.equal(resolveModelId({ provider: "openai", id: "demo" }), "gpt-5.4-mini");
-    assert.match(error(get({ provider: "nvidia", id: "demo" })).message, /gsv config set model\.id/);
+    assert.match(error(get({ provider: "nvidia", id: "demo" })).hint ?? "", /gsv config set model\.id/);
   });
   it("[F48] Ollama without a model says how to get one and how to set it", () => {
-    const { reason, message } = error(get({ provider: "ollama", id: "demo" }, undefined, none));
+    const { reason, message, hint } = error(get({ provider: "ollama", id: "demo" }, undefined, none));
     assert.equal(reason, "model.not_configured");
-    assert.match(message, /No model is set for Ollama\. .*`ollama list`.*`ollama pull \w+`.*`gsv config set model\.id ID`/);
+    assert.equal(message, "No model is set for Ollama.");
+    assert.match(hint ?? "", /`ollama list`.*`ollama pull \w+`.*`gsv config set model\.id ID`/);
   });
   it("a subscription's login token is refused before it is sent anywhere", () => {
     assert.equal(

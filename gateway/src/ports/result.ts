@@ -23,5 +23,8 @@ export const failure = (reason: ErrorReason, message: string, hint?: string): Fa
   error: { reason, message, ...(hint === undefined ? {} : { hint }) },
 });
 
+/** A failure of the storage that passes. Its hint is the table's, given here because models get no table. */
+export const storageFailed = (message: string): Failure => failure("storage.failed", message, "Try again in a moment.");
+
 /** For readers that get one text: the message and, when the error has one of its own, the hint. */
 export const sentence = ({ message, hint }: Problem): string => (hint === undefined ? message : `${message} ${hint}`);

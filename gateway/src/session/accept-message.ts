@@ -70,7 +70,7 @@ export class MessageAcceptor {
   }
   async #badModel({ model }: Directives, identity: SessionIdentity): Promise<Result<never> | undefined> {
     const problem = model && (await this.#driver.models.problem(model, identity));
-    return problem === undefined ? undefined : failure("chat.bad_directive", `${problem} Nothing was sent.`);
+    return problem === undefined ? undefined : failure("chat.bad_directive", `${problem.message} Nothing was sent.`, problem.hint);
   }
 
   /** Files are stored before their message is accepted. Later messages wait meanwhile, so that order is kept (promise P3). */

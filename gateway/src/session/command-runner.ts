@@ -3,7 +3,7 @@ import type { ChatSendResult } from "../../../protocol/gen/types.ts";
 import { modelNamed } from "../models/choose.ts";
 import { resolveModelId } from "../models/resolve.ts";
 import { isPlainlyOwner, originText } from "../ports/origin.ts";
-import { type Result, succeed } from "../ports/result.ts";
+import { type Result, succeed, sentence } from "../ports/result.ts";
 import type { SessionSend } from "../ports/session.ts";
 import { isUnsure, taintText } from "../ports/taint.ts";
 import type { Applied } from "./apply.ts";
@@ -57,7 +57,7 @@ export class CommandRunner {
         const model = meant?.model ?? command.model;
         if (model === undefined && clear === undefined) return answered(`The model is ${this.#modelName() ?? "the configured one"}.`);
         const problem = model && (await this.#driver.models.problem(model, input.identity));
-        if (problem !== undefined) return succeed({ status: "command", command: command.name, error: problem });
+        if (problem !== undefined) return succeed({ status: "command", command: command.name, error: sentence(problem) });
         const name = model && `${model.provider}/${model.id}`;
         const text = name === undefined ? "From now on: the configured model." : `From now on: the model ${name}.`;
         once({ type: "SettingsPatched", text, ...(model ? { settings: { model } } : { clear: ["model"] }) });
@@ -85,7 +85,7 @@ export class CommandRunner {
         const { identity, origin } = input;
         const setter = { isOwners: identity.isOwnersSession, byClient: origin.kind === "client", wall: this.#driver.wall() };
         const settings = changedMode({ mode, modeMs: ms }, setter);
-        if (!settings.ok) return succeed({ status: "command", command: command.name, error: settings.error.message });
+        if (!settings.ok) return succeed({ status: "command", command: command.name, error: sentence(settings.error) });
         const text = `From now on: mode ${modeText(mode, settings.value.modeUntil, this.#zone())}.`;
         once({ type: "SettingsPatched", text, settings: settings.value });
         return answered(text);
@@ -123,13 +123,13 @@ export class CommandRunner {
     return succeed({ status: "command", command, response: done });
   }
   async #archiveCommand(command: string, { answer, duplicate }: Applied): Promise<Result<ChatSendResult>> {
-    if (answer?.type === "refused") return succeed({ status: "command", command, error: answer.error.message });
+    if (answer?.type === "refused") return succeed({ status: "command", command, error: sentence(answer.error) });
     if (answer?.type !== "archiving") return repeated(answer);
     if (duplicate) return succeed({ status: "command", command, response: "This was requested before." });
     if (answer.waits)
       return succeed({ status: "command", command, response: "The conversation will be compacted when the current answer is complete." });
     const end = await this.#driver.waits.archiveEnd(answer.requestId);
-    if (!end.ok) return succeed({ status: "command", command, error: end.error.message });
+    if (!end.ok) return succeed({ status: "command", command, error: sentence(end.error) });
     const response =
       end.kind === "reset"
         ? `A new conversation begins. ${end.archived === 0 ? "The old one was empty." : `The old one (${counted(end.archived, "message")}) is archived.`}`

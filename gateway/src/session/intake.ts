@@ -108,7 +108,7 @@ export function withMode({ mode, identity, origin }: SessionSend, intake: Intake
   if (intake.kind !== "message")
     return failure("chat.bad_directive", "A mode is for the run of a message, and this text starts no run. Nothing was done.");
   const set = messageMode(mode, { isOwners: identity.isOwnersSession, byClient: origin.kind === "client", wall });
-  if (!set.ok) return failure("chat.bad_directive", `${set.error.message} Nothing was sent.`);
+  if (!set.ok) return failure("chat.bad_directive", `${set.error.message} Nothing was sent.`, set.error.hint);
   const { incoming } = intake;
   return sized({ ...intake, incoming: { ...incoming, directives: { ...incoming.directives, ...set.value } } });
 }
@@ -161,7 +161,8 @@ export function describePatch(patch: SettingsChange, zone: string): Result<strin
   if (unknown !== undefined)
     return failure(
       "protocol.invalid_params",
-      `There is no setting "${unknown.slice(0, 64)}" to clear. Use one of ${CLEARABLE.join(", ")}.`,
+      `There is no setting "${unknown.slice(0, 64)}" to clear.`,
+      `Use one of ${CLEARABLE.join(", ")}.`,
     );
   const { settings = {}, label, resetPolicy } = patch;
   const parts = [

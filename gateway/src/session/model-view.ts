@@ -6,7 +6,7 @@ import type { ModelRef, SessionPromptResult } from "../../../protocol/gen/types.
 import { providerProblem } from "../models/providers.ts";
 import { resolveModelId } from "../models/resolve.ts";
 import type { Message } from "../ports/messages.ts";
-import type { Result } from "../ports/result.ts";
+import type { Problem, Result } from "../ports/result.ts";
 import type { SessionIdentity } from "../ports/session.ts";
 import type { State } from "./machine/state.ts";
 import { promptView } from "./prompt-view.ts";
@@ -67,7 +67,7 @@ export class ModelView {
     return context && modelsFor({ directives: {} }, {}, context)[0];
   }
   /** Why a model cannot be used; undefined: it can, or the gateway does not answer. `identity` counts before the first message. */
-  async problem({ provider }: ModelRef, identity?: SessionIdentity): Promise<string | undefined> {
+  async problem({ provider }: ModelRef, identity?: SessionIdentity): Promise<Problem | undefined> {
     const { contexts, parts, state } = this.#ports;
     const isNew = state() === undefined && identity !== undefined;
     const asked = isNew ? parts.gateway.runContext(identity.key, undefined) : contexts.current();

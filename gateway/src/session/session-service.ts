@@ -210,10 +210,7 @@ export class SessionService implements Omit<SessionPort, "erase"> {
     const call = run?.phase === "acting" ? run.calls.filter(isAwaiting).find(({ approval }) => approval.code === code) : undefined;
     const current = call && answer === "allow" ? await this.#driver.currentDecision(call).catch(() => "unknown" as const) : undefined;
     if (current === "unknown")
-      return fail({
-        reason: "internal",
-        message: "The policy could not be asked, so the question still waits. Answer it again in a moment.",
-      });
+      return failure("internal", "The policy could not be asked, so the question still waits.", "Answer it again in a moment.");
     const taken = this.#driver.apply({
       type: "ApprovalAnswered",
       code,
@@ -273,7 +270,7 @@ export class SessionService implements Omit<SessionPort, "erase"> {
     if (!state)
       return Promise.resolve(
         afterSeq !== undefined && afterSeq > 0
-          ? fail({ reason: "session.snapshot_required", message: "There is nothing to replay here. Follow from the beginning." })
+          ? failure("session.snapshot_required", "There is nothing to replay here.", "Follow from the beginning.")
           : succeed({ sessionKey: asSessionKey(""), seq: 0, events: [], state: "idle" }),
       );
     return Promise.resolve(eventsView(state, this.#driver.store, afterSeq, this.#driver.live));
@@ -324,9 +321,9 @@ export class SessionService implements Omit<SessionPort, "erase"> {
     const isWhole = half.provider !== undefined && half.id !== undefined;
     const model = patchedModel(half, isWhole ? undefined : await this.#driver.models.current());
     if (model === undefined)
-      return fail({ reason: "protocol.invalid_params", message: "The current model is not known. Name `model.provider` and `model.id`." });
+      return failure("protocol.invalid_params", "The current model is not known.", "Name `model.provider` and `model.id`.");
     const problem = await this.#driver.models.problem(model);
-    if (problem !== undefined) return failure("model.unknown", problem);
+    if (problem !== undefined) return failure("model.unknown", problem.message, problem.hint);
     return succeed({ ...patch, settings: { ...others, model } });
   }
   async reset(): Promise<Result<SessionResetResult>> {

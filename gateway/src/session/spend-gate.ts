@@ -269,7 +269,7 @@ function overRun(run: NonNullable<CallAsk["run"]>, budget: Budget, least: Amount
     const setting = settingOf(unit, budget.defined);
     const isFirst = used[unit] === 0;
     return {
-      error: { reason: "budget.cost", message: `${why} ${limitAdvice(run.origin, { of: unit, limit, setting, isFirst })}` },
+      error: { reason: "budget.cost", message: why, hint: limitAdvice(run.origin, { of: unit, limit, setting, isFirst }) },
       offer: { of: unit, amount: enoughMore(limit, least[unit] - left[unit]), why, setting },
     };
   }

@@ -5,6 +5,7 @@ import { base, context, RUN } from "../../test/session/effect-bench.ts";
 import { callTerms } from "../models/terms.ts";
 import type { Usage } from "../../../protocol/gen/types.ts";
 import type { CallTerms, ModelOutcome } from "../ports/model.ts";
+import { sentence } from "../ports/result.ts";
 import type { SpendAnswer, SpendAsk } from "../ports/spend.ts";
 import { budgetOf } from "./run-settings.ts";
 import { type Allowed, type CallAsk, SpendGate } from "./spend-gate.ts";
@@ -105,18 +106,18 @@ describe("a model call", () => {
     const refused = await far.gate().begin(ask({ run: { ...RUN, spent: { input: 1, output: 1, total: 2, costUsd: 0.96 } } }));
     assert.ok(!refused.ok && !refused.retryable);
     assert.equal(refused.error.reason, "budget.cost");
-    assert.match(refused.error.message, /used \$0\.96 of its \$1\.00.*Say "continue".*limits\.runCostUsd/);
+    assert.match(sentence(refused.error), /used \$0\.96 of its \$1\.00.*Say "continue".*limits\.runCostUsd/);
     const origin = { kind: "schedule", jobId: "report", budget: { steps: 12, ms: 600_000, costUsd: 0.01 } } as const;
     const ofJob = await far.gate().begin(ask({ run: { ...RUN, origin } }));
     assert.ok(!ofJob.ok);
-    assert.match(ofJob.error.message, /its \$0\.01, .*A job may use no more in one run: let it do less at once\.$/);
+    assert.match(sentence(ofJob.error), /its \$0\.01, .*A job may use no more in one run: let it do less at once\.$/);
     // The owner's own limit is lower than what a job may use.
     const lower = { ...config, limits: { ...config.limits, runCostUsd: 0.02 } };
     const wide = { ...origin, budget: { ...origin.budget, costUsd: 0.25 } };
     const ofOwner = await far.gate().begin(ask({ config: lower, run: { ...RUN, origin: wide } }));
     assert.ok(!ofOwner.ok);
     assert.match(
-      ofOwner.error.message,
+      sentence(ofOwner.error),
       /its \$0\.02, .*This limit is your setting `limits\.runCostUsd`: raise it, or let the job do less at once\.$/,
     );
     const near = allowed(await far.gate().begin(ask({ run: { ...RUN, spent: { input: 1, output: 1, total: 2, costUsd: 0.9 } } })));
@@ -131,7 +132,7 @@ describe("a model call", () => {
     assert.deepEqual([sum?.costUsd, sum?.tokens], [0, 150]);
     const refused = await far.gate(unpriced).begin(ask({ run: { ...RUN, unpriced: 46_000 } }));
     assert.ok(!refused.ok);
-    assert.match(refused.error.message, /46,000 tokens of its 50,000 tokens.*limits\.runTokens/);
+    assert.match(sentence(refused.error), /46,000 tokens of its 50,000 tokens.*limits\.runTokens/);
   });
   test("[SP2] that its provider did not count is estimated from what was sent and received; one that was not made is nothing", async () => {
     const gate = new Far().gate();

@@ -155,7 +155,8 @@ export function resultView(state: State, rows: Iterable<LogRow>, callId: string)
     ok: false,
     error: {
       reason: "run.not_found",
-      message: "No call of the current conversation has this id and a result. Older ones are in the transcripts: `gsv session history`.",
+      message: "No call of the current conversation has this id and a result.",
+      hint: "Older ones are in the transcripts: `gsv session history`.",
     },
   };
 }
@@ -189,7 +190,8 @@ const TOO_OLD: Result<never> = {
   ok: false,
   error: {
     reason: "session.snapshot_required",
-    message: "The events asked for are too old or too many to replay. Load the history with session.preview and follow from its end.",
+    message: "The events asked for are too old or too many to replay.",
+    hint: "Load the history with session.preview and follow from its end.",
   },
 };
 /** Log events after `afterSeq`, all of them or none: a gap would be worse than asking again. */

@@ -6,10 +6,12 @@
 import { toHex } from "../../../protocol/runtime/hex.ts";
 import type { ArchiveInput, ArchiveReceipt, ArchiveStore } from "../ports/archives.ts";
 import type { Message } from "../ports/messages.ts";
-import { failure, type Result } from "../ports/result.ts";
+import { failure, type Result, storageFailed, type Failure } from "../ports/result.ts";
 import { readLine, writeLine } from "./archive-line.ts";
 import { type Bucket, hasBody } from "./bucket.ts";
 import { archiveKey, partArchiveKey } from "./keys.ts";
+
+const archiveFailed = (message: string): Failure => failure("session.archive_failed", message, "Try again in a moment.");
 
 export interface StoredArchive extends ArchiveReceipt {
   readonly sizeBytes: number;
@@ -98,11 +100,11 @@ export function createArchives(bucket: Bucket): Archives {
           });
           if (!put) continue;
           if (await holds(key, bytes, hash)) return { ok: true, value: receipt };
-          return failure("session.archive_failed", "The stored transcript failed its check, so nothing was removed. Try again.");
+          return archiveFailed("The stored transcript failed its check, so nothing was removed.");
         }
-        return failure("session.archive_failed", "Other transcripts already use this session's name, so nothing was removed. Try again.");
+        return archiveFailed("Other transcripts already use this session's name, so nothing was removed.");
       } catch {
-        return failure("storage.failed", "The transcript could not be stored, so nothing was removed. Try again.");
+        return storageFailed("The transcript could not be stored, so nothing was removed.");
       }
     },
 
@@ -129,7 +131,7 @@ export function createArchives(bucket: Bucket): Archives {
           if (done) return { ok: true, value: messages };
         }
       } catch {
-        return failure("storage.failed", "The transcript could not be read. Try again.");
+        return storageFailed("The transcript could not be read.");
       }
     },
   };

@@ -2,7 +2,7 @@
  * The bucket's interface for the workspace, with its failures as values. Must not know the layout of paths.
  */
 import { newerStateText } from "../ports/newer-state.ts";
-import { failure, type Result } from "../ports/result.ts";
+import { failure, type Result, storageFailed } from "../ports/result.ts";
 import { contentTypeOf } from "./keys.ts";
 
 export type Bucket = Pick<R2Bucket, "get" | "put" | "head" | "delete" | "list">;
@@ -14,7 +14,7 @@ export async function guarded<T>(what: string, work: () => Promise<T>): Promise<
   } catch (error) {
     const newer = newerStateText(error);
     if (newer !== undefined) return failure("storage.newer_version", newer);
-    return failure("storage.failed", `The storage could not ${what}. Try again.`);
+    return storageFailed(`The storage could not ${what}.`);
   }
 }
 export const hasBody = (object: R2Object | R2ObjectBody): object is R2ObjectBody => "body" in object;

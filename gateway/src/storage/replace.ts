@@ -90,9 +90,9 @@ export const tooLargeToKeep = (path: string, { size }: Pick<R2Object, "size">): 
   },
 });
 export const conflict = (path: string): { ok: false; error: GsvError } =>
-  failure("workspace.conflict", `\`${path}\` was changed meanwhile. Read it again.`);
+  failure("workspace.conflict", `\`${path}\` was changed meanwhile.`, "Read the file again, then repeat the change.");
 const beingDeleted = (path: string): { ok: false; error: GsvError } =>
-  failure("workspace.conflict", `\`${path}\` is being deleted. Try again in ${MARK_FRESH_MS / 1000} seconds.`);
+  failure("workspace.conflict", `\`${path}\` is being deleted.`, `Try again in ${MARK_FRESH_MS / 1000} seconds.`);
 
 /** A file that is being deleted counts as deleted. */
 export const isMark = (object: R2Object | null): boolean => object?.customMetadata?.[MARK] !== undefined;

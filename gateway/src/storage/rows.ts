@@ -2,7 +2,7 @@
  * The database for rows (D1), and its migrations: each is applied once, in one transaction with its mark, and a released one never changes.
  * Must not know what the tables are for.
  */
-import { failure, type Result } from "../ports/result.ts";
+import { failure, type Result, storageFailed } from "../ports/result.ts";
 import { NewerStateError, newerStateText } from "../ports/newer-state.ts";
 
 export type RowDatabase = Pick<D1Database, "prepare" | "batch">;
@@ -55,6 +55,6 @@ export async function guardedRows<T>(
     failed(what, error);
     const newer = newerStateText(error);
     if (newer !== undefined) return failure("storage.newer_version", newer);
-    return failure("storage.failed", `The database could not ${what}. Try again.`);
+    return storageFailed(`The database could not ${what}.`);
   }
 }

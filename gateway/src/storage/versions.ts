@@ -4,7 +4,7 @@
  * the files themselves.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import { failure, type Result } from "../ports/result.ts";
+import { type Result, storageFailed } from "../ports/result.ts";
 import { isUnsure, TAINT_LABELS, type Taint } from "../ports/taint.ts";
 import { type Bucket, guarded, hasBody } from "./bucket.ts";
 import {
@@ -135,7 +135,7 @@ export function createVersions(bucket: Bucket): Versions {
     async get(agentId, path, id) {
       const got = await guarded("read the version", () => bucket.get(versionKey(agentId, path, id)));
       if (!got.ok) return got;
-      if (got.value && !hasBody(got.value)) return failure("storage.failed", "The version could not be read. Try again.");
+      if (got.value && !hasBody(got.value)) return storageFailed("The version could not be read.");
       return got;
     },
     async prune(agentId, path) {

@@ -6,6 +6,7 @@ import type { AgentFiles } from "../ports/agent-files.ts";
 import type { NativeOutcome, NativeToolContext, NativeTools } from "../ports/native-tools.ts";
 import { mayUse, NATIVE_PREFIX, type NativeTool } from "./registry.ts";
 import { denied, outcome } from "./tool.ts";
+import { failure } from "../ports/result.ts";
 
 /** `failed` is called with exceptions inside tools, which are bugs. */
 export function createNativeTools(
@@ -28,10 +29,7 @@ export function createNativeTools(
         return await found.run(args, context, files);
       } catch (error) {
         failed(name, error);
-        return {
-          ok: false,
-          error: { reason: "internal", message: `The tool \`${name}\` failed inside GSV. Try it again; if it fails again, tell the user.` },
-        };
+        return failure("internal", `The tool \`${name}\` failed inside GSV.`, "Try it again; if it fails again, tell the user.");
       }
     },
   };
@@ -48,9 +46,6 @@ async function runForPack(tool: string, args: Readonly<Record<string, unknown>>,
   try {
     return outcome(await gateway.packTool({ tool, args, callId }));
   } catch {
-    return {
-      ok: false,
-      error: { reason: "internal", message: `The tool \`${tool.slice(0, 128)}\` was cut off inside GSV. Try it again.` },
-    };
+    return failure("internal", `The tool \`${tool.slice(0, 128)}\` was cut off inside GSV.`, "Try it again.");
   }
 }

@@ -3,7 +3,7 @@
  * before and "made" after, so that interrupted work is completed and completed work is not repeated. A folder that a person filled
  * by hand gets no marker and no files.
  */
-import { failure, type Result } from "../../ports/result.ts";
+import { type Result, storageFailed } from "../../ports/result.ts";
 import { type Bucket, hasBody } from "../../storage/bucket.ts";
 import { originOf } from "../../storage/telling-bucket.ts";
 import { cacheOf } from "../../storage/workspace/cache.ts";
@@ -47,7 +47,7 @@ export async function makeDefaults(bucket: Bucket, agentId: string, bootstrap: b
     await bucket.put(fileKey(agentId, MARKER), markerText("made"), markerOptions);
     return { ok: true, value: undefined };
   } catch {
-    return failure("storage.failed", "The files of the new agent could not be created. Try again.");
+    return storageFailed("The files of the new agent could not be created.");
   } finally {
     cacheOf(bucket).invalidate(agentId);
   }
@@ -82,7 +82,7 @@ export async function ensureDefaults(
     settled.add(agentId);
     return { ok: true, value: true };
   } catch {
-    return failure("storage.failed", "The files of a new agent could not be created. Try again.");
+    return storageFailed("The files of a new agent could not be created.");
   } finally {
     cacheOf(bucket).invalidate(agentId);
   }

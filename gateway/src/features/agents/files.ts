@@ -2,7 +2,7 @@
  * An agent's folder: reports which of the prompt's files exist, and creates the default ones for a new agent. Must not overwrite
  * files.
  */
-import { failure, type Result } from "../../ports/result.ts";
+import { type Result, storageFailed } from "../../ports/result.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { DEFINITION_FILE } from "../../storage/workspace/protection.ts";
 import { PROMPT_FILES } from "../../storage/workspace/cache.ts";
@@ -64,7 +64,7 @@ export function createAgentFiles(bucket: Bucket): AgentFilesStore {
         },
       };
     } catch {
-      return failure("storage.failed", "The agent's files could not be listed. Try again.");
+      return storageFailed("The agent's files could not be listed.");
     }
   };
   return {

@@ -17,7 +17,7 @@ import { choiceText, GRANT_MS, ruleText, scopeText } from "../../policy/grant-te
 import { RULE } from "../../policy/rules.ts";
 import type { WaitingQuestion } from "../../ports/approvals.ts";
 import { fail } from "../../kernel/outcome.ts";
-import { type Result, succeed } from "../../ports/result.ts";
+import { type Result, succeed, sentence } from "../../ports/result.ts";
 import type { GrantRow, GrantStore } from "./grant-store.ts";
 
 export type AskedOffer = NonNullable<WaitingQuestion["offer"]>;
@@ -60,7 +60,7 @@ export function grantNow(
     // Who answered is in the audit. A question shows the reason where it is not sure that the rule holds.
     const rule = { id: `allowed-${code.toLowerCase()}-${ids.name(4)}`, ...always, reason: `Your answer to ${code}` };
     const change = config.set(RULES, [...rules, rule]);
-    return change.ok ? { ok: true, id: rule.id, text: `rule ${rule.id}` } : { ok: false, text: change.error.message };
+    return change.ok ? { ok: true, id: rule.id, text: `rule ${rule.id}` } : { ok: false, text: sentence(change.error) };
   }
   const id = ids.name(8);
   const at = now();

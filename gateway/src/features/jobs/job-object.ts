@@ -5,7 +5,7 @@
 import { ERRORS } from "../../../../protocol/gen/errors.ts";
 import type { AgentJob, AgentReport } from "../../../../protocol/gen/types.ts";
 import type { IndexSpace, JobHostPort, JobPort, NewJob } from "../../ports/jobs.ts";
-import type { GsvError } from "../../ports/result.ts";
+import { type GsvError, sentence } from "../../ports/result.ts";
 import { indexKey, summaryOf } from "./job-index.ts";
 import { applied, hasEnded, type JobResult, type JobState, NEW_STATE, nextStep, type Pass, retryMs, shown } from "./machine.ts";
 
@@ -174,7 +174,7 @@ export class JobObject implements JobPort {
   /** The error ends the job, unless the step may be made again. */
   #refused(error: GsvError): void {
     throwIfRetryable(error);
-    this.#apply({ result: "refused", now: this.#ports.now(), error: { reason: error.reason, message: error.message } });
+    this.#apply({ result: "refused", now: this.#ports.now(), error: { reason: error.reason, message: sentence(error) } });
   }
   async #index(job: NewJob, state: JobState): Promise<boolean> {
     const { storage, index, log } = this.#ports;

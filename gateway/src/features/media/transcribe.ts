@@ -5,7 +5,7 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { SpeechAi } from "../../ports/media.ts";
 import type { MediaBlock } from "../../ports/messages.ts";
-import { failure, type Result } from "../../ports/result.ts";
+import { failure, type Result, type Problem } from "../../ports/result.ts";
 import type { EffectiveConfig, ModelAccess } from "../../ports/run-context.ts";
 import { guarded } from "../../storage/bucket.ts";
 import { extensionFor } from "../../storage/keys.ts";
@@ -38,7 +38,7 @@ type Plan =
     }
   | { readonly kind: "workers-ai"; readonly ai: SpeechAi; readonly model: string; readonly language: string | undefined };
 
-const unset = (message: string): Result<never> => failure("transcription.failed", message);
+const unset = (message: string, hint?: string): Result<never> => failure("transcription.failed", message, hint);
 
 /** The service to use, or an error that says what to set. */
 function planFor(config: EffectiveConfig, access: ModelAccess, ai: SpeechAi | undefined): Result<Plan> {
@@ -49,12 +49,14 @@ function planFor(config: EffectiveConfig, access: ModelAccess, ai: SpeechAi | un
   if (!isNamed && ai) return { ok: true, value: { kind: "workers-ai", ai, model: model ?? WORKERS_AI_MODEL, language } };
   if (!isNamed && key === undefined)
     return unset(
-      "No transcription service is set up: set `apiKeys.openai`, or `transcription.baseUrl` for your own server (Workers AI is only available on Cloudflare).",
+      "No transcription service is set up, and Workers AI is only available on Cloudflare.",
+      "Set `apiKeys.openai`, or `transcription.baseUrl` for your own server.",
     );
   const url = addressOf(baseUrl ?? OPENAI_URL);
   if (url === undefined)
-    return unset("`transcription.baseUrl` is not a valid address. Set it to something like `http://127.0.0.1:9000/v1`.");
-  if (key === undefined && baseUrl === undefined) return unset("No key is set for transcription. Run `gsv config set apiKeys.openai -`.");
+    return unset("`transcription.baseUrl` is not a valid address.", "Set it to something like `http://127.0.0.1:9000/v1`.");
+  if (key === undefined && baseUrl === undefined)
+    return unset("No key is set for transcription.", "Run `gsv config set apiKeys.openai -`.");
   // The OpenAI key is only sent to OpenAI and to the configured server.
   return {
     ok: true,
@@ -89,15 +91,20 @@ export async function transcribe(
   try {
     for (let tries = 1; ; tries++) {
       const got = await attempt(plan.value, audio, block.mimeType, signal, fetch);
-      if (got.ok || !got.again || tries >= TRIES || signal.aborted) return got.ok ? finished(got.text) : unset(got.message);
+      if (got.ok || !got.again || tries >= TRIES || signal.aborted) return got.ok ? finished(got.text) : unset(got.message, got.hint);
       await pause(signal);
     }
   } finally {
     clearTimeout(late);
   }
 }
-type Attempt = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly message: string; readonly again: boolean };
-const failed = (message: string, again: boolean): Attempt => ({ ok: false, message, again });
+type Attempt = { readonly ok: true; readonly text: string } | (Problem & { readonly ok: false; readonly again: boolean });
+const failed = (message: string, again: boolean, hint?: string): Attempt => ({
+  ok: false,
+  message,
+  again,
+  ...(hint === undefined ? {} : { hint }),
+});
 const LATE = `The transcription service did not answer within ${LIMITS.transcriptionMs / 1000} s.`;
 
 function finished(said: string): Result<string> {
@@ -141,19 +148,23 @@ async function askServer(
   });
   if (!response.ok) {
     await response.body?.cancel();
-    return failed(refusalOf(response.status), response.status === 429 || response.status >= 500);
+    const { message, hint } = refusalOf(response.status);
+    return failed(message, response.status === 429 || response.status >= 500, hint);
   }
   const body = await readBounded(response, ANSWER_BYTES);
   return body === undefined ? failed("The transcription service's answer is too long.", false) : textIn(parsed(body));
 }
-function refusalOf(status: number): string {
-  if (status === 401 || status === 403) return "The transcription service refused the key. Check `apiKeys.openai`.";
+function refusalOf(status: number): Problem {
+  if (status === 401 || status === 403) return { message: "The transcription service refused the key.", hint: "Check `apiKeys.openai`." };
   if (status === 404 || (status >= 300 && status < 400))
-    return "The transcription service has no such address or model. Check `transcription.baseUrl` and `transcription.model`.";
-  if (status === 413) return "The recording is too long for the transcription service.";
-  if (status === 400 || status === 415 || status === 422) return "The transcription service does not support this recording.";
-  if (status === 429) return "The transcription service is overloaded.";
-  return `The transcription service answered with status ${status}.`;
+    return {
+      message: "The transcription service has no such address or model.",
+      hint: "Check `transcription.baseUrl` and `transcription.model`.",
+    };
+  if (status === 413) return { message: "The recording is too long for the transcription service." };
+  if (status === 400 || status === 415 || status === 422) return { message: "The transcription service does not support this recording." };
+  if (status === 429) return { message: "The transcription service is overloaded." };
+  return { message: `The transcription service answered with status ${status}.` };
 }
 async function askWorkersAi(plan: Plan & { kind: "workers-ai" }, audio: ArrayBuffer): Promise<Attempt> {
   const answer = await plan.ai.run(plan.model, {

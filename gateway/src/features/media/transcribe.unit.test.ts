@@ -7,6 +7,7 @@ import type { Result } from "../../ports/result.ts";
 import type { EffectiveConfig, ModelAccess } from "../../ports/run-context.ts";
 import type { SpeechAi } from "../../ports/media.ts";
 import { TRANSCRIPT_CHARS, transcribe } from "./transcribe.ts";
+import { sentence } from "../../ports/result.ts";
 
 const SOUND = new TextEncoder().encode("OggS and so on");
 const block: MediaBlock = { type: "audio", r2Key: "media/s/a.ogg", mimeType: "audio/ogg", filename: "private name.ogg" };
@@ -20,7 +21,7 @@ const config = (transcription: EffectiveConfig["transcription"]): EffectiveConfi
   userTimezone: "UTC",
   ...(transcription === undefined ? {} : { transcription }),
 });
-const reasonOf = (result: Result<string>): string => (result.ok ? "ok" : `${result.error.reason}: ${result.error.message}`);
+const reasonOf = (result: Result<string>): string => (result.ok ? "ok" : `${result.error.reason}: ${sentence(result.error)}`);
 
 describe("[P5.6] speech to text", () => {
   let speech: FakeTranscription;
@@ -124,7 +125,7 @@ describe("[P5.6] speech to text", () => {
     assert.deepEqual(urls, ["https://api.openai.com/v1/audio/transcriptions"]);
     assert.match(
       reasonOf(await ask({ config: { provider: "workers-ai" }, access: NONE })),
-      /No transcription service is set up: set `apiKeys\.openai`/,
+      /No transcription service is set up.* Set `apiKeys\.openai`/,
     );
     assert.match(reasonOf(await ask({ config: { provider: "openai" }, access: NONE })), /gsv config set apiKeys\.openai/);
     for (const baseUrl of ["ftp://x", "not a url", "http://u:p@host/v1"])

@@ -5,7 +5,7 @@
 import { toHex } from "../../../../protocol/runtime/hex.ts";
 import type { MediaUploaded } from "../../../../protocol/gen/types.ts";
 import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
-import { failure, type Result } from "../../ports/result.ts";
+import { failure, type Result, storageFailed } from "../../ports/result.ts";
 import { type Bucket, guarded, hasBody } from "../../storage/bucket.ts";
 import { cleanFilename, HEAD_BYTES, isShownImage, typeOf } from "../../storage/media-kinds.ts";
 import { keyFor, type MediaOrigin } from "../../storage/media-names.ts";
@@ -26,7 +26,7 @@ export interface UploadInput {
 /** A sender that is silent for this long counts as gone. */
 const IDLE_MS = 30_000;
 
-const broken = failure("protocol.invalid_params", "The upload broke off, or its length differs from its Content-Length. Send it again.");
+const broken = failure("protocol.invalid_params", "The upload broke off, or its length differs from its Content-Length.", "Send it again.");
 
 export async function upload(input: UploadInput, bucket: Bucket): Promise<Result<MediaUploaded>> {
   const source = new Source(input.body);
@@ -48,9 +48,7 @@ export async function upload(input: UploadInput, bucket: Bucket): Promise<Result
   if (known.value !== null && hasBody(known.value)) {
     // Uploaded before: the stored file is used, and the new body is discarded.
     const [there] = await Promise.all([hashOf(known.value.body), source.drain()]);
-    return there === undefined
-      ? failure("storage.failed", "The storage could not read the file. Try again.")
-      : answer(known.value.size, there);
+    return there === undefined ? storageFailed("The storage could not read the file.") : answer(known.value.size, there);
   }
   const { readable, writable } = new FixedLengthStream(input.sizeBytes);
   const put = guarded("store the file", () =>

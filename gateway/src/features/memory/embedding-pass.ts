@@ -9,7 +9,7 @@ import { type ChosenEmbeddings, chosenEmbeddings, targetOf } from "../../embeddi
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { EMBEDDED_AT_ONCE, type EmbedAnswer, type Embeddings, modelKey, type Vector } from "../../ports/embeddings.ts";
 import type { MemoryVectors, WaitingText } from "../../ports/long-term-memory.ts";
-import { failure, type GsvError, type Result } from "../../ports/result.ts";
+import { failure, type GsvError, type Result, sentence } from "../../ports/result.ts";
 import type { OwnCallAnswer, SpendPort } from "../../ports/spend.ts";
 import { TENANT_ID } from "../../ports/tenant.ts";
 import { beginsAgain, type EmbeddingStateStore } from "./embedding-state-store.ts";
@@ -43,7 +43,7 @@ interface Rest {
   /** The service takes texts: what it refuses is the text's fault. */
   takesTexts: boolean;
 }
-const failed = ({ message }: GsvError): Step => ({ kind: "failed", problem: message });
+const failed = (error: GsvError): Step => ({ kind: "failed", problem: sentence(error) });
 
 export class EmbeddingPass {
   readonly #ports: PassPorts;
@@ -94,7 +94,7 @@ export class EmbeddingPass {
       const waiting = await rows.waiting(TENANT_ID, { withoutAgents: this.#passedOver, limit: EMBEDDED_AT_ONCE });
       if (!waiting.ok) return failed(waiting.error);
       if (waiting.value === undefined)
-        return this.#full === undefined ? { kind: "finished" } : { kind: "full", problem: this.#full.message };
+        return this.#full === undefined ? { kind: "finished" } : { kind: "full", problem: sentence(this.#full) };
       const embeddings = service(chosen);
       if (!embeddings.ok) return failed(embeddings.error);
       const { agentId, texts } = waiting.value;
@@ -152,7 +152,8 @@ export class EmbeddingPass {
         return probe.error.reason === "embeddings.text_refused"
           ? failure(
               "embeddings.refused",
-              "The embedding service refuses every text. Check the settings: `gsv config get memory.embeddings`.",
+              "The embedding service refuses every text.",
+              "Check the settings: `gsv config get memory.embeddings`.",
             )
           : probe;
       rest.takesTexts = true;

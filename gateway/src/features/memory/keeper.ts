@@ -21,7 +21,7 @@ import type {
   StoredMemory,
 } from "../../ports/long-term-memory.ts";
 import { TENANT_ID } from "../../ports/tenant.ts";
-import { type Result, succeed } from "../../ports/result.ts";
+import { type Result, succeed, sentence } from "../../ports/result.ts";
 import type { Vector } from "../../ports/embeddings.ts";
 import type { VectorIndex } from "../../ports/vector-index.ts";
 import type { MemoryNear, MemorySearchPort, SearchPort } from "../../ports/search.ts";
@@ -204,7 +204,7 @@ export class MemoryKeeper {
     const asked = await vectors.question(agentId, query, AbortSignal.timeout(LIMITS.embeddingQuestionMs));
     if (asked.ok) return asked.value && this.#narrowed(agentId, asked.value, notes);
     log.warn("question_not_embedded", { agent: agentId, reason: asked.error.reason });
-    notes.push(`${this.#ports.scrub(asked.error.message).slice(0, NOTE_CHARS)} Memories were found without it.`);
+    notes.push(`${this.#ports.scrub(sentence(asked.error)).slice(0, NOTE_CHARS)} Memories were found without it.`);
     return undefined;
   }
   /** What the vector index finds, so that not every vector is compared. */

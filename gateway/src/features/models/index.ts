@@ -40,7 +40,7 @@ const modelMethods = (ports: ModelTestPorts): Handlers => ({
       return succeed({ providers: providerEntries(inForce, hasKey) });
     }
     const problem = providerProblem(provider, inForce);
-    if (problem !== undefined) return failure("model.unknown", problem);
+    if (problem !== undefined) return failure("model.unknown", problem.message, problem.hint);
     return succeed({ models: modelsOf(provider).map((id) => modelEntry(provider, id)) });
   },
   "model.test": modelTest(ports),

@@ -71,7 +71,7 @@ function begin(
   const { config, ownCall, stopped, stopSignal } = ports;
   if (stopped() !== undefined) return failure("gateway.stopped", "GSV is stopped, so the model was not called.");
   const problem = apiKey === undefined ? undefined : keyCharacterProblem(apiKey);
-  if (problem !== undefined) return failure("model.auth", `The model was not called: ${problem}`);
+  if (problem !== undefined) return failure("model.auth", `The model was not called: ${problem.message}`, problem.hint);
   const inputTokens = tokensOfText(SYSTEM_PROMPT + QUESTION);
   const terms = callTerms(model, config.effective(), { inputTokens, cachedTokens: 0, maxTokens: MAX_TOKENS, thinkLevel: "none" });
   const signal = stopSignal();

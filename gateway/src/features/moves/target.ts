@@ -55,7 +55,7 @@ const CONVERTED_CHARS = 1_000_000;
 /** The alarm wakes what waits, if no one asks for it before. */
 const WAKE_MS = 2000;
 const MAX_KEY_CHARS = 1024;
-const damaged = (message: string): Failure => failure("move.damaged", message);
+const damaged = (message: string, hint?: string): Failure => failure("move.damaged", message, hint);
 
 const SETTINGS_NEXT =
   "Correct the setting at the gateway that was exported, give this import up with `gsv deploy import --cancel`, then export and import again.";
@@ -184,7 +184,7 @@ export class MoveTarget {
       const newer = newerStateText(error);
       if (newer !== undefined) return failure("move.newer_state", newer);
       this.#ports.log.error("move_page_failed", { page: before.pages + 1, error });
-      return failure("storage.failed", `Page ${before.pages + 1} of the import could not be stored. Run the same import again.`);
+      return failure("storage.failed", `Page ${before.pages + 1} of the import could not be stored.`, "Run the same import again.");
     }
   }
   async #writeObject(owner: string, records: readonly ObjectRecord[]): Promise<boolean> {
@@ -358,7 +358,7 @@ export class MoveTarget {
       const { store, state, bucket, rowDatabase, jobsIndex, movable, stopRpc } = this.#ports;
       const present = store.state();
       if (present === undefined || present.phase === "done") return succeed({ wasBegun: false });
-      if (present.phase === "live") return damaged("The import is complete and live, so it can't be given up. Run it again to end it.");
+      if (present.phase === "live") return damaged("The import is complete and live, so it can't be given up.", "Run it again to end it.");
       await this.#each(["session", "job"], (kind, key) => movable(kind, key).moveAway());
       await this.#each(["index"], (_kind, key) => jobsIndex().delete(key));
       if (rowDatabase !== undefined) await emptyRows(rowDatabase, state.rows);

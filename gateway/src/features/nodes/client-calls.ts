@@ -95,7 +95,7 @@ export class ClientCalls {
     const call = planCall({ ...plan, callId, index: 0 }, now());
     const more = { ...(ownName === undefined ? {} : { ownName }), ...(readsOnly ? { readsOnly } : {}) };
     const record: ClientCall = { call, kind, origin, waiter, ...more };
-    if (!store.add(record)) return fail("limit.rate", "Too many tool calls are open. Wait until some have ended.");
+    if (!store.add(record)) return fail("limit.rate", "Too many tool calls are open.", "Wait until some have ended.");
     armFor(dueAt(call));
     return succeed({ record, isNew: true });
   }

@@ -187,7 +187,7 @@ export class Packs {
         return result.ok && valueNestsDeeper(result.value, LIMITS.valueDepth) ? failure("pack.rejected", TOO_DEEP) : result;
       } catch (error) {
         this.#ports.log.error("pack_tool_failed", { pack: pack.name, tool: name, error });
-        return failure("internal", `The tool \`${name}\` failed inside GSV. Try it again; if it fails again, tell the user.`);
+        return failure("internal", `The tool \`${name}\` failed inside GSV.`, "Try it again; if it fails again, tell the user.");
       }
     }
     const off = await this.#offPackOf(({ tools }) => tools.has(name));

@@ -13,7 +13,7 @@ import type { ChannelsOutPort } from "../../ports/channels.ts";
 import type { NodeLooksPort, NodesPort } from "../../ports/nodes.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
 import type { PacksPort } from "../../ports/packs.ts";
-import { type Result, succeed } from "../../ports/result.ts";
+import { type Result, succeed, sentence } from "../../ports/result.ts";
 import type { AgentJobsPort, CronCall, CronPort, CronTold, WokenJobsPort } from "../../ports/schedule.ts";
 import type { SessionsPort, StopPort } from "../../ports/sessions.ts";
 import type { SpendPort } from "../../ports/spend.ts";
@@ -62,7 +62,8 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & W
     // Here, and not in the part that is loaded later, which would have a second copy of the models' catalogue.
     const modelProblem = (text: string): string | undefined => {
       const model = parseModel(text);
-      return model === undefined ? `\`${text}\` is not a model.` : providerProblem(model.provider, ports.config.effective());
+      const problem = model && providerProblem(model.provider, ports.config.effective());
+      return model === undefined ? `\`${text}\` is not a model.` : problem && sentence(problem);
     };
     // Most wakes of the gateway have nothing to do with jobs, so what works on them is loaded when it is needed.
     const load = once<Work>(() =>

@@ -45,7 +45,8 @@ export function createSkillLibrary(bucket: Bucket): SkillLibrary {
   const store = createWorkspaceStore(bucket);
   const keyOf = (agentId: string, scope: "agent" | "global", name: string, file: string): string =>
     `${rootPrefix(rootOf(agentId, scope))}${name}/${file}`;
-  const changed = (name: string) => failure("skill.changed", `The skill \`${name}\` was changed meanwhile. Read it again.`);
+  const changed = (name: string) =>
+    failure("skill.changed", `The skill \`${name}\` was changed meanwhile.`, `Review it again: \`gsv skills show ${name}\`.`);
 
   async function keysOf(prefix: string): Promise<string[]> {
     const keys: string[] = [];

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { CONFIG_DEFAULTS } from "../../../../protocol/gen/config.ts";
+import { sentence } from "../../ports/result.ts";
 import { addSum, guestOf, newIn, type SpendSum } from "../../ports/spend.ts";
 import { type Counted, rule, type Scope, shareOf } from "./caps.ts";
 import { dayOf, nextDay } from "./days.ts";
@@ -145,12 +146,12 @@ describe("sums", () => {
 describe("texts", () => {
   const full = { scope: "day", unit: "costUsd", limit: 10, used: 9.984, least: 0.06, missing: 0.044 } as const;
   test("[SP5] what was used, which limit, how to raise it", () => {
-    const { reason, message } = fullError(full, false, "00:00 (Europe/Berlin)");
+    const { reason, message, hint } = fullError(full, false, "00:00 (Europe/Berlin)");
     assert.equal(reason, "budget.day");
     assert.match(message, /\$9\.98 of \$10\.00/);
-    assert.match(message, /`gsv config set limits\.dayCostUsd 20`, or wait until 00:00 \(Europe\/Berlin\)/);
+    assert.match(hint ?? "", /`gsv config set limits\.dayCostUsd 20`, or wait until 00:00 \(Europe\/Berlin\)/);
     const tokens = fullError({ ...full, scope: "month", unit: "tokens", limit: 0, used: 1, least: 4_500 }, false, "the next month");
-    assert.match(tokens.message, /`gsv config set limits\.monthTokens 10000`/);
+    assert.match(tokens.hint ?? "", /`gsv config set limits\.monthTokens 10000`/);
     assert.equal(
       whyFull(full),
       "Today's limit leaves too little for the next model call: it may cost up to $0.06, and $9.98 of $10.00 are used.",
@@ -178,7 +179,7 @@ describe("texts", () => {
   ] as const)
     test(`[SP5] ${value} is shown as ${text}`, () => assert.equal(amountText(unit, value), text));
   test("[SP7] a guest is told when to write again", () => {
-    const said = (scope: Scope): string => fullError({ ...full, scope }, true, "00:00").message;
+    const said = (scope: Scope): string => sentence(fullError({ ...full, scope }, true, "00:00"));
     assert.equal(said("month"), "I can't answer any more this month. Please write again next month.");
     for (const scope of ["guest", "guests", "day"] as const)
       assert.equal(said(scope), "I can't answer any more today. Please write again tomorrow.");
@@ -192,7 +193,7 @@ describe("texts", () => {
   });
   test("[SP7] a guest is told neither money nor settings", () => {
     for (const scope of ["guest", "day", "month"] as const) {
-      const { message } = fullError({ ...full, scope }, true, "00:00");
+      const message = sentence(fullError({ ...full, scope }, true, "00:00"));
       assert.match(message, /^I can't answer any more .*Please write again/);
       assert.doesNotMatch(message, /\$|limits|gsv/);
     }

@@ -33,9 +33,10 @@ export function fullError(full: Full, forGuest: boolean, resumes: string): GsvEr
   if (forGuest)
     return {
       reason,
-      message: `I can't answer any more ${full.scope === "month" ? "this month" : "today"}. Please write again ${full.scope === "month" ? "next month" : "tomorrow"}.`,
+      message: `I can't answer any more ${full.scope === "month" ? "this month" : "today"}.`,
+      hint: `Please write again ${full.scope === "month" ? "next month" : "tomorrow"}.`,
     };
-  return { reason, message: `${whyFull(full)} Raise it with ${raise(full)}, or wait until ${resumes}.` };
+  return { reason, message: whyFull(full), hint: `Raise it with ${raise(full)}, or wait until ${resumes}.` };
 }
 /** A limit of which something is left is not reached: the next call may need more than that. */
 export function whyFull({ scope, unit, used, limit, least }: Full): string {

@@ -10,7 +10,7 @@ import type { Handlers } from "../../kernel/feature.ts";
 import { unknownAgent } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import { type Result, succeed } from "../../ports/result.ts";
+import { type Result, succeed, sentence } from "../../ports/result.ts";
 import { sha256Of } from "../../storage/skills/folder.ts";
 import { type Quarantine, type QuarantineEntry, readId } from "../../storage/workspace/quarantine.ts";
 import type { WorkspaceStore } from "../../storage/workspace/store.ts";
@@ -43,7 +43,7 @@ export function memoryMethods({ config, store, quarantine }: MemoryMethodPorts):
       diffBytes: bytes,
       ...(whole === undefined ? {} : { diffSha256: await sha256Of(encode(whole)) }),
       etag: (file.ok ? file.value?.etag : undefined) ?? "absent",
-      ...(next.ok ? {} : { problem: visible(next.error.message).slice(0, 1024) }),
+      ...(next.ok ? {} : { problem: visible(sentence(next.error)).slice(0, 1024) }),
     };
   }
   return {

@@ -13,7 +13,7 @@ import { guestToolProblem } from "../../tools/guest-tools.ts";
 import { keyCharacterProblem } from "../../models/key-characters.ts";
 import { providerProblem } from "../../models/providers.ts";
 import { compileLinks } from "../routing/identity-links.ts";
-import type { GsvError } from "../../ports/result.ts";
+import type { GsvError, Problem } from "../../ports/result.ts";
 import { fail } from "../outcome.ts";
 import { effective, masked, notInForce, shown } from "./effective.ts";
 import { formatPath, parsePath } from "./paths.ts";
@@ -141,7 +141,8 @@ export function settle(before: Readonly<GsvConfig>, next: unknown, path: string,
     badEmbeddings(before, next) ??
     badTelemetry(before, next) ??
     check(next, before);
-  if (problem !== undefined) return fail("config.invalid", problem);
+  if (typeof problem === "string") return fail("config.invalid", problem);
+  if (problem !== undefined) return fail("config.invalid", problem.message, problem.hint);
   const text = JSON.stringify(next);
   if (utf8Bytes(text) > LIMITS.configBytes)
     return fail("config.too_large", `The configuration would become larger than ${LIMITS.configBytes} bytes.`);
@@ -217,20 +218,25 @@ const modelsOf = ({
   ["compaction.model.provider", compaction?.model?.provider],
 ];
 /** A provider or a key's name that cannot be used, and an empty key. What was stored before blocks no other change. */
-function badProvider(before: Readonly<GsvConfig>, next: Readonly<GsvConfig>): string | undefined {
+function badProvider(before: Readonly<GsvConfig>, next: Readonly<GsvConfig>): Problem | undefined {
+  const at = (path: string, { message, hint }: Problem): Problem => ({
+    message: `${path}: ${message}`,
+    ...(hint === undefined ? {} : { hint }),
+  });
   const used = new Set(modelsOf(before).map(([, provider]) => provider));
   for (const [path, provider] of modelsOf(next)) {
     const problem = provider === undefined || used.has(provider) ? undefined : providerProblem(provider, next);
-    if (problem !== undefined) return `${path}: ${problem}`;
+    if (problem !== undefined) return at(path, problem);
   }
   for (const [name, key] of Object.entries(next.apiKeys ?? {})) {
     const path = formatPath(["apiKeys", name]);
     if (before.apiKeys !== undefined && Object.hasOwn(before.apiKeys, name) && before.apiKeys[name] === key) continue;
-    if (key.trim() === "") return `${path}: the key is empty. Give the key itself, or remove it: gsv config unset ${path}`;
+    if (key.trim() === "")
+      return at(path, { message: "the key is empty.", hint: `Give the key itself, or remove it: \`gsv config unset ${path}\`.` });
     const characters = keyCharacterProblem(key);
-    if (characters !== undefined) return `${path}: ${characters}`;
+    if (characters !== undefined) return at(path, characters);
     const problem = before.apiKeys !== undefined && Object.hasOwn(before.apiKeys, name) ? undefined : providerProblem(name, next);
-    if (problem !== undefined) return `${path}: ${problem}`;
+    if (problem !== undefined) return at(path, problem);
   }
   return undefined;
 }

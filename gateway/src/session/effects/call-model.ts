@@ -297,7 +297,10 @@ export class ModelCaller {
 
   /** Ends in time and never throws, whatever the client does. */
   async #guarded(timeoutMs: number, signal: AbortSignal, call: (signal: AbortSignal) => Promise<ModelOutcome>): Promise<ModelOutcome> {
-    const late = `The model did not finish within ${Math.round(timeoutMs / 1000)} s. Send the message again, or raise \`timeouts.llmMs\`.`;
+    const late = {
+      message: `The model did not finish within ${Math.round(timeoutMs / 1000)} s.`,
+      hint: "Send the message again, or raise `timeouts.llmMs`.",
+    };
     const guard = { timeoutMs, signal, after: this.#ports.after, late, stopped: "The run was stopped." };
     return guardedCall(guard, call).catch((error: unknown) => {
       this.#ports.failed("calling the model", error);

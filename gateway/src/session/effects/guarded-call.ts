@@ -1,6 +1,6 @@
 /** One call of the model client that ends in time, whatever the client does. */
 import type { ModelOutcome } from "../../ports/model.ts";
-import type { GsvError } from "../../ports/result.ts";
+import type { GsvError, Problem } from "../../ports/result.ts";
 import { type After, within } from "../../../../protocol/runtime/within.ts";
 
 /** Added to the time limit of the model client, in case the client exceeds it. */
@@ -11,7 +11,7 @@ export interface Guard {
   /** The call is not wanted any more when this aborts. */
   readonly signal: AbortSignal;
   readonly after: After;
-  readonly late: string;
+  readonly late: Problem;
   readonly stopped: string;
 }
 
@@ -21,23 +21,19 @@ export async function guardedCall(
   call: (signal: AbortSignal) => Promise<ModelOutcome>,
 ): Promise<ModelOutcome> {
   const inner = new AbortController();
-  const failed = (reason: GsvError["reason"], message: string, retryable: boolean): ModelOutcome => ({
-    kind: "failed",
-    error: { reason, message },
-    retryable,
-  });
+  const failed = (error: GsvError, retryable: boolean): ModelOutcome => ({ kind: "failed", error, retryable });
   let stop = (): void => {};
   const aborted = new Promise<ModelOutcome>((resolve) => {
     stop = (): void => {
       inner.abort();
-      resolve(failed("run.aborted", stopped, false));
+      resolve(failed({ reason: "run.aborted", message: stopped }, false));
     };
   });
   signal.addEventListener("abort", stop);
   if (signal.aborted) stop();
   const timedOut = (): ModelOutcome => {
     inner.abort();
-    return failed("model.timeout", late, true);
+    return failed({ reason: "model.timeout", ...late }, true);
   };
   try {
     return await within(after, timeoutMs + GUARD_MS, Promise.race([call(inner.signal), aborted]), timedOut);

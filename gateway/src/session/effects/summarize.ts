@@ -139,7 +139,7 @@ async function chunk(effect: EffectOf<"Summarize">, run: Archiving, state: State
     timeoutMs: LIMITS.summarizeMs,
     signal: turn.flight.signal,
     after: turn.ports.after,
-    late: "The model did not finish the summary in time.",
+    late: { message: "The model did not finish the summary in time." },
     stopped: "The summary is not wanted any more.",
   };
   let received = 0;

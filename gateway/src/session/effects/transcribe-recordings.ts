@@ -5,6 +5,7 @@ import type { EffectiveConfig, ModelAccess } from "../../ports/run-context.ts";
 import { isMediaBlock } from "../../ports/messages.ts";
 import type { UserRow } from "../machine/log.ts";
 import { head } from "../machine/text.ts";
+import { sentence } from "../../ports/result.ts";
 
 /** For all recordings of one message together, so that the row stays within its limit. */
 const TRANSCRIPTS_CHARS = 60_000;
@@ -28,7 +29,7 @@ export async function transcribeRecordings(
     }
     const result = await media.transcribe(block, config, access ?? { apiKeys: {}, headers: {} }, signal);
     if (signal.aborted) return undefined;
-    const said = result.ok ? result.value : `(could not be transcribed: ${result.error.message})`;
+    const said = result.ok ? result.value : `(could not be transcribed: ${sentence(result.error)})`;
     const transcript = said.length <= left ? said : `${head(said, left)} [... the rest was left out]`;
     left = Math.max(0, left - said.length);
     transcribed.push({ ...block, transcript });

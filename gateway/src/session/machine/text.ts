@@ -1,7 +1,5 @@
 /** Measuring, counting and cutting text so that everything fits its row and the model's window. PURE. Never splits a surrogate pair. */
-import { ERRORS } from "../../../../protocol/gen/errors.ts";
 import { utf8Bytes } from "../../../../protocol/runtime/utf8.ts";
-import type { GsvError } from "../../ports/result.ts";
 import {
   type AssistantMessage,
   type ContentBlock,
@@ -75,13 +73,4 @@ export function fitImages(content: readonly ContentBlock[], maxBytes: number): r
     left += block.data.length;
     return { type: "text", text: `[An image (${block.mimeType}) was left out, because it is too large.]` };
   });
-}
-
-/** The error's text without what the user should do: while the run still tries, there is nothing to do. */
-export function withoutAdvice({ reason, message }: GsvError): string {
-  const advice = [ERRORS[reason].hint, ERRORS["model.timeout"].hint];
-  return advice
-    .reduce((text, hint) => text.replace(hint, ""), message)
-    .replace(/ {2,}/g, " ")
-    .trim();
 }

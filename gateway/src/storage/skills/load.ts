@@ -4,7 +4,7 @@
  */
 import { BoundedCache } from "../bounded-cache.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import { failure, type Result } from "../../ports/result.ts";
+import { type Result, storageFailed } from "../../ports/result.ts";
 import { asText, type Bucket, hasBody } from "../bucket.ts";
 import { agentFolder } from "../keys.ts";
 import {
@@ -126,7 +126,7 @@ export class SkillFolders {
     } catch {
       // Recent cached skills may be used for reading, but not when the answer must be fresh.
       if (known && !fresh) return { ok: true, value: known };
-      return failure("storage.failed", "The skills could not be read. Try again.");
+      return storageFailed("The skills could not be read.");
     }
   }
 

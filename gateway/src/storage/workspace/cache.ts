@@ -6,7 +6,7 @@
 import { BoundedCache } from "../bounded-cache.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { LocalDay } from "../../prompt/dates.ts";
-import { failure, type Result } from "../../ports/result.ts";
+import { type Result, storageFailed } from "../../ports/result.ts";
 import { SkillFolders } from "../skills/load.ts";
 import { originOf } from "../telling-bucket.ts";
 import { type Bucket, decodeStart, hasBody, readStart } from "../bucket.ts";
@@ -174,7 +174,7 @@ class WorkspaceCache {
     } catch {
       // A run with slightly old files is better than a failed run.
       if (known && known.day === day.today) return { ok: true, value: known };
-      return failure("storage.failed", "The agent's workspace could not be read. Try again.");
+      return storageFailed("The agent's workspace could not be read.");
     }
   }
 }

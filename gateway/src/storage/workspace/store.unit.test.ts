@@ -38,5 +38,9 @@ test("[P10] a file is refused where a folder is, with what to type, and not told
   });
 });
 test("[P10] a storage that fails for another reason is still told apart", async () => {
-  assert.deepEqual(await error([], "notes"), { reason: "storage.failed", message: "The storage could not write `notes`. Try again." });
+  assert.deepEqual(await error([], "notes"), {
+    reason: "storage.failed",
+    message: "The storage could not write `notes`.",
+    hint: "Try again in a moment.",
+  });
 });

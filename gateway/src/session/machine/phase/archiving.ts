@@ -2,7 +2,7 @@
  * Reset and compaction: requests, ends and failures. The conversation is turned over (turnover.ts) only after its archive is safe.
  * Until then nothing is removed, so giving up is always possible. PURE.
  */
-import type { GsvError } from "../../../ports/result.ts";
+import { type GsvError, sentence } from "../../../ports/result.ts";
 import { type Draft, appendNotice, settle, status, take } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import { ARCHIVE_ATTEMPTS, AUTO_RESET_PAUSE_MS, LIMITS, WAITING_MEMORIES } from "../limits.ts";
@@ -14,7 +14,8 @@ import { giveWay } from "./limit.ts";
 import { summarizeLost } from "./summarizing.ts";
 import { archiveOver, compacted, freshStart } from "./turnover.ts";
 
-const BUSY: GsvError = { reason: "session.busy", message: "The session is busy with an archive. Try again in a moment." };
+const TRY_AGAIN = "Try again in a moment.";
+const BUSY: GsvError = { reason: "session.busy", message: "The session is busy with an archive.", hint: TRY_AGAIN };
 
 export function resetAsked(d: Draft): void {
   const { state, at } = d;
@@ -81,7 +82,8 @@ export function archived(d: Draft, event: EventOf<"Archived">): void {
   if (event.count !== run.count) {
     failedOnce(d, run, {
       reason: "session.archive_failed",
-      message: `The archive has ${event.count} messages where ${run.count} were expected, so nothing was removed. Try again.`,
+      message: `The archive has ${event.count} messages where ${run.count} were expected, so nothing was removed.`,
+      hint: TRY_AGAIN,
     });
     return;
   }
@@ -112,7 +114,8 @@ export function restartArchive(d: Draft, run: Archiving): void {
   if (run.stage === "summarize") return summarizeLost(d, run);
   giveUp(d, run, {
     reason: "session.archive_failed",
-    message: "Archiving was interrupted too often, so nothing was removed. Try again.",
+    message: "Archiving was interrupted too often, so nothing was removed.",
+    hint: TRY_AGAIN,
   });
 }
 function failedOnce(d: Draft, run: Archiving, error: GsvError): void {
@@ -131,12 +134,12 @@ function failedOnce(d: Draft, run: Archiving, error: GsvError): void {
 /** Leaves the conversation as it was. A run that needed headroom continues without it. */
 function giveUp(d: Draft, run: Archiving, error: GsvError): void {
   delete d.state.work;
-  const told: GsvError = { reason: "session.archive_failed", message: error.message };
+  const told: GsvError = { ...error, reason: "session.archive_failed" };
   if (!run.resume) d.ended.push({ ok: false, requestId: run.requestId, error: told });
   appendNotice(d, {
     notice: "note",
     runId: "",
-    text: `The conversation was not ${run.kind === "reset" ? "reset" : "compacted"}: ${told.message}`,
+    text: `The conversation was not ${run.kind === "reset" ? "reset" : "compacted"}: ${sentence(told)}`,
     reason: told.reason,
   });
   if (run.cause !== "asked") d.state.autoResetAfter = d.at.wall + AUTO_RESET_PAUSE_MS;

@@ -4,7 +4,7 @@ import { enoughMore, type RunLimit, settingOf } from "../../../ports/spend.ts";
 import { cancelled, waitEnded, withdrawn } from "../../../calls/closings.ts";
 import { limitAdvice } from "../../../calls/limit-question.ts";
 import { type Closing, isAwaitingNode, isHeldBack, nodeOf, type OpenCall } from "../../../calls/open-call.ts";
-import type { GsvError } from "../../../ports/result.ts";
+import { type GsvError, sentence } from "../../../ports/result.ts";
 import { type Draft, appendMessage, appendNotice, open, settle, take } from "../draft.ts";
 import { CANCEL_CALLS, CLOSED_CALLS, LIMITS } from "../limits.ts";
 import { cancelEffectId, dispatchEffectId, modelEffectId, providerCallId, replyName } from "../ids.ts";
@@ -59,12 +59,12 @@ export function endWithError(d: Draft, name: TransitionName, run: ActiveRun, err
   const { seq } = appendNotice(d, {
     notice: "error",
     runId: run.runId,
-    text: error.message,
+    text: sentence(error),
     reason: error.reason,
     usage: run.spent,
     ...failedOf(run),
     // The model of a guest's conversation would say what it knows.
-    forModel: `The previous run ended early${d.state.identity.isOwnersSession ? `: ${error.message}` : "."}`,
+    forModel: `The previous run ended early${d.state.identity.isOwnersSession ? `: ${sentence(error)}` : "."}`,
   });
   d.state.updatedAt = d.at.wall;
   reply(d, run, seq);
@@ -96,7 +96,7 @@ export function overBudget(d: Draft, run: RunCore, nextStep: number): Shortage |
   if (!budget) return undefined;
   const short = (reason: ErrorReason, used: string, of: RunLimit, limit: number, missing: number): Shortage => {
     const [why, setting] = [`The run used up ${used}.`, settingOf(of, budget.defined)];
-    const error = { reason, message: `${why} ${limitAdvice(run.origin, { of, limit, setting })}` };
+    const error = { reason, message: why, hint: limitAdvice(run.origin, { of, limit, setting }) };
     return { error, offer: { of, amount: enoughMore(limit, missing), why, setting } };
   };
   const steps = budget.steps + (extra.steps ?? 0);
@@ -117,7 +117,8 @@ export function overBudget(d: Draft, run: RunCore, nextStep: number): Shortage |
 }
 export const noProgress = (d: Draft, run: ActiveRun): GsvError => ({
   reason: "run.no_progress",
-  message: `The run made no progress for ${Math.round((d.at.now - run.progressAt) / 1000)} s and was ended. Send the message again.`,
+  message: `The run made no progress for ${Math.round((d.at.now - run.progressAt) / 1000)} s and was ended.`,
+  hint: "Send the message again.",
 });
 export const isStuck = (d: Draft, run: ActiveRun): boolean => d.at.now - run.progressAt > LIMITS.noProgressMs;
 

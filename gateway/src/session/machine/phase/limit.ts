@@ -2,7 +2,7 @@
  * What follows a step, and the phase `paused`: a run has used up a limit, and the owner is asked for more of it (rule SP10). A run that is
  * not asked about, or gets no answer, ends. PURE.
  */
-import { gaveWayText, limitText } from "../../../calls/limit-question.ts";
+import { gaveWay, limitText } from "../../../calls/limit-question.ts";
 import { isPlainlyOwner } from "../../../ports/origin.ts";
 import type { MoreOffer } from "../../../ports/spend.ts";
 import { type Draft, take } from "../draft.ts";
@@ -65,5 +65,5 @@ export function limitExpired(d: Draft, run: Paused): void {
 /** The owner goes on with something else, which `cause` names: what the run has done stays, and its question is over. */
 export function giveWay(d: Draft, run: Paused, cause: string): void {
   endQuestion(d, asked(run), { ended: "withdrawn" });
-  endWithError(d, "pausedRunGivesWay", run, { ...run.error, message: gaveWayText(run.offer, run.question.code, cause) });
+  endWithError(d, "pausedRunGivesWay", run, { ...run.error, ...gaveWay(run.offer, run.question.code, cause) });
 }

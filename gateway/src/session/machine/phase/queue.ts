@@ -51,7 +51,8 @@ export function userMessage(d: Draft, event: EventOf<"UserMessage">): void {
       type: "refused",
       error: {
         reason: "session.queue_full",
-        message: `${count} messages wait in this session already. Wait for an answer, or stop the run with /stop.`,
+        message: `${count} messages wait in this session already.`,
+        hint: "Wait for an answer, or stop the run with /stop.",
         details: { waiting: count, bytes, limit: LIMITS.queueMessages, limitBytes: LIMITS.queueBytes },
       },
     };

@@ -11,7 +11,7 @@ import type { AssistantRow, CallRef } from "../log.ts";
 import { countRepeats, MOST_REPEATS, NOTED_REPEATS, repeatNote } from "../repeats.ts";
 import { callIdOf, modelEffectId, providerCallId } from "../ids.ts";
 import type { Acting, ActiveRun, Thinking, WaitingRun } from "../state.ts";
-import { fitAssistant, head, jsonBytes, withoutAdvice } from "../text.ts";
+import { fitAssistant, head, jsonBytes } from "../text.ts";
 import { saysNothing } from "../../../prompt/heartbeat.ts";
 import { dispatchOf, planOf } from "./approving.ts";
 import { endWithAnswer, endWithError, isStuck, noProgress, overBudget } from "./ending.ts";
@@ -32,7 +32,7 @@ export function modelReplied(d: Draft, event: EventOf<"ModelReplied">): void {
   if (!run) return;
   // Files alone are an answer.
   if (event.calls.length === 0 && run.files === undefined && textOf(event.message.content).trim() === "") {
-    const error: GsvError = { reason: "model.bad_answer", message: "The model's answer was empty. Send the message again." };
+    const error: GsvError = { reason: "model.bad_answer", message: "The model's answer was empty.", hint: "Send the message again." };
     const { usage, spent, budget, sent } = event;
     // How many models there are is not known here, so no further one is tried.
     const had = { ...(spent ? { spent } : {}), ...(sent ? { sent } : {}) };
@@ -198,7 +198,8 @@ function stopRepeating(d: Draft, run: Thinking, calls: readonly ReplyCall[], cou
   const name = calls[counts.findIndex((count) => count >= MOST_REPEATS)]?.name ?? "a tool";
   endWithError(d, "callRepeatedTooOften", run, {
     reason: "budget.loop",
-    message: `The model made the same call of ${name} with the same arguments ${MOST_REPEATS} times in a row, so the run was ended. Say what it should do instead, or use another model (\`/model\`).`,
+    message: `The model made the same call of ${name} with the same arguments ${MOST_REPEATS} times in a row, so the run was ended.`,
+    hint: "Say what it should do instead, or use another model (`/model`).",
   });
 }
 const needsAnswer = ({ target }: ReplyCall): boolean =>
@@ -209,7 +210,8 @@ function tooManyQuestions(d: Draft, run: Thinking, calls: readonly ReplyCall[]):
     refuseCall(d, run, index, call, "approval.too_many", `Not run: one answer needed ${most}. Do the work in smaller parts.`);
   endWithError(d, "tooManyQuestions", run, {
     reason: "approval.too_many",
-    message: `One answer of the model needed ${most}, so the run was ended and nothing was run. Ask for the work in smaller parts.`,
+    message: `One answer of the model needed ${most}, so the run was ended and nothing was run.`,
+    hint: "Ask for the work in smaller parts.",
   });
 }
 
@@ -303,11 +305,11 @@ function failed(d: Draft, before: Thinking, failure: Failure): void {
   const attempt = run.attempt + 1;
   if (tries < LIMITS.modelAttempts && retryAfter <= LIMITS.modelRetryAfterMaxMs) {
     const waitMs = Math.max(backoff(d, tries), retryAfter);
-    status(d, run.runId, run.step, `${withoutAdvice(failure.error)} Trying again in ${Math.max(1, Math.round(waitMs / 1000))} s.`);
+    status(d, run.runId, run.step, `${failure.error.message} Trying again in ${Math.max(1, Math.round(waitMs / 1000))} s.`);
     return think(d, "modelRetried", runBase(run), { ...sameStep(run), attempt, tries, waitMs });
   }
   if (run.modelIndex + 1 < failure.models) {
-    status(d, run.runId, run.step, `${withoutAdvice(failure.error)} Trying the next model.`);
+    status(d, run.runId, run.step, `${failure.error.message} Trying the next model.`);
     return think(
       d,
       "nextModelTried",
@@ -325,8 +327,8 @@ function overflowed(d: Draft, run: Thinking, failure: Failure): void {
   if (overflows > 1)
     return endWithError(d, "contextTooLarge", run, {
       reason: "model.context_overflow",
-      message:
-        "The conversation does not fit the model, although it was made smaller. Send a shorter message, start a new conversation with /new, or choose a model with a larger window (`/model`, or set `model.contextWindow` to what it really takes).",
+      message: "The conversation does not fit the model, although it was made smaller.",
+      hint: "Send a shorter message, start a new conversation with /new, or choose a model with a larger window (`/model`, or set `model.contextWindow` to what it really takes).",
     });
   const over = overBudget(d, run, run.step);
   if (over) return usedUp(d, run, over, later(run));
