@@ -277,7 +277,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "021417017a30d75d";
+export const PROTOCOL_FINGERPRINT = "a77afa2ac359eb1c";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

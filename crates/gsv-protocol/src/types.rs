@@ -367,6 +367,9 @@ pub struct AgentsCreateParams {
 #[serde(rename_all = "camelCase")]
 pub struct AgentsCreateResult {
     pub agent: AgentEntry,
+    /// At most 64 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Parameters of `agents.define`.
@@ -1755,6 +1758,8 @@ pub enum ChatEvent {
         /// At most 64 characters.
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -6296,6 +6301,9 @@ pub struct SessionPatchParams {
 #[serde(rename_all = "camelCase")]
 pub struct SessionPatchResult {
     pub ok: bool,
+    /// At most 64 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Parameters of `session.preview`.
