@@ -131,7 +131,7 @@ function place(ref: ModelRef, config: EffectiveConfig): Result<Place> {
   return failure(
     "model.unknown",
     `Unknown provider "${ref.provider}".`,
-    `For your own server: \`gsv config set providers.${ref.provider} '{"baseUrl":"https://host/v1","wire":"openai-completions"}'\`; OpenRouter (\`model.provider openrouter\`) has most models.`,
+    `List the providers: \`gsv provider list\`. For your own server: \`gsv config set providers.${ref.provider} '{"baseUrl":"https://host/v1","wire":"openai-completions"}'\`; OpenRouter (\`model.provider openrouter\`) has most models.`,
   );
 }
 

@@ -278,7 +278,7 @@ describe("[P5.6] recordings", () => {
     const session = newSession();
     value(await sendFiles(session, "m1", [{ mimeType: "audio/ogg", data: OGG }], ""));
     const call = await stage.call(0);
-    expect(shown(call.request.messages)).toMatch(/could not be transcribed: No transcription service is set up: set `apiKeys\.openai`/);
+    expect(shown(call.request.messages)).toMatch(/could not be transcribed: No transcription service is set up.* Set `apiKeys\.openai`/);
     call.answer(says("ok"));
     await stage.ended("run-m1");
   });

@@ -1,6 +1,7 @@
 /** `model.test`: one cheap call of the model that answers, for `gsv doctor`. */
 import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createModelClient } from "../../../src/models/model-client.ts";
 import { parts } from "../../../src/app/compose.ts";
 import { providerInfo } from "../../../src/models/catalog.ts";
 import type { ModelOutcome, ModelRequest } from "../../../src/ports/model.ts";
@@ -190,12 +191,36 @@ test("[SP12] of an absurd count of the provider no more is believed than the cal
   expect(row?.input).toBeLessThan(5_000);
 });
 
+test("[P10] what to do is the hint: for a key, for a key's characters and for a provider that there is not", async () => {
+  // None of these gets as far as a request.
+  meanwhile = async (request) => {
+    outcome = await createModelClient().call(request);
+  };
+  const refused = (provider: string, apiKey?: string) =>
+    admin.refused("model.test", { model: { provider, id: "m" }, ...(apiKey === undefined ? {} : { apiKey }) });
+  expect(await refused("openai")).toMatchObject({
+    reason: "model.not_configured",
+    message: "No key is set for OpenAI.",
+    hint: "Run `gsv config set apiKeys.openai -`, or try the built-in demo model: `gsv config set model.provider demo`.",
+  });
+  expect(await refused("openai", "\u201csk\u201d")).toMatchObject({
+    reason: "model.auth",
+    message: "The model was not called: the key contains a typographic quotation mark, which no key has.",
+    hint: "Copy the key again from the provider's page.",
+  });
+  expect(await refused("opnai")).toMatchObject({
+    reason: "model.unknown",
+    message: 'Unknown provider "opnai".',
+    hint: expect.stringMatching(/^List the providers: `gsv provider list`\. For your own server: `gsv config set providers\.opnai /),
+  });
+});
+
 test("[SP11] the cost is set aside before the call, and one that does not fit a limit is not made", async () => {
   outcome = replied({ costUsd: 0.001 });
   await admin.ok("config.set", { path: "limits.dayCostUsd", value: 0.001 });
   expect(await admin.refused("model.test", { model: CLAUDE })).toMatchObject({
     reason: "budget.day",
-    message: expect.stringContaining("limits.dayCostUsd"),
+    hint: expect.stringContaining("`gsv config set limits.dayCostUsd "),
   });
   expect([requests, (await usage()).rows]).toEqual([[], []]);
   await admin.ok("config.set", { path: "limits.dayCostUsd", value: 0.0025 });
