@@ -1040,7 +1040,7 @@ export const ERRORS = {
     http: 400,
     exit: 1,
     text: "No model key is set.",
-    hint: "Run `gsv config set apiKeys.PROVIDER -`, or use the built-in demo model: `gsv config set model.provider demo`.",
+    hint: "See which providers have a key: `gsv provider list`.",
   },
   "model.overloaded": {
     code: 453,

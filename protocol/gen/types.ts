@@ -187,6 +187,8 @@ export type AgentsCreateParams = {
 /** Result of `agents.create`. */
 export type AgentsCreateResult = {
   agent: AgentEntry;
+  /** At most 64 items. */
+  warnings?: string[];
 };
 
 /** Parameters of `agents.define`. */
@@ -1163,6 +1165,7 @@ export type ChatEventError = {
   error?: string;
   /** At most 64 characters. */
   reason?: string;
+  hint?: string;
   usage?: Usage;
   sessionSeq?: number;
 };
@@ -2515,6 +2518,8 @@ export type InviteCreateResult = {
   secret: string;
   /** Epoch ms. */
   expiresAt: number;
+  /** At most 1024 characters. */
+  warning?: string;
 };
 
 /** An invitation that can still be used, without its secret. */
@@ -4053,6 +4058,8 @@ export type SessionPatchParams = {
 /** Result of `session.patch`. */
 export type SessionPatchResult = {
   ok: boolean;
+  /** At most 64 items. */
+  warnings?: string[];
 };
 
 /** Parameters of `session.preview`. */

@@ -153,7 +153,11 @@ method("agents.create", {
     default: t.optional(t.bool()),
     bootstrap: t.optional(t.bool()),
   },
-  result: { agent: AgentEntry },
+  result: {
+    agent: AgentEntry,
+    /** What the agent needs before it answers, such as the key of its model's provider. */
+    warnings: t.optional(t.array(t.string(1024), 64)),
+  },
   callers: ["client"],
   scope: "admin",
   audit: { target: "agentId" },

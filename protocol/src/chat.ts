@@ -205,7 +205,15 @@ const ChatEvent = tagged("ChatEvent", "Payload of the `chat` event.", "state", {
     step: place.step,
   },
   final: { ...about, message: ChatMessage, usage: t.optional(Usage), ...logged, ...place },
-  error: { ...about, error: t.optional(t.text()), reason: t.optional(t.string(64)), usage: t.optional(Usage), ...logged },
+  error: {
+    ...about,
+    error: t.optional(t.text()),
+    reason: t.optional(t.string(64)),
+    /** What to do next, which `error` ends with. Absent: the hint of the reason counts. */
+    hint: t.optional(t.text()),
+    usage: t.optional(Usage),
+    ...logged,
+  },
   aborted: { ...about, error: t.optional(t.text()), reason: t.optional(t.string(64)), usage: t.optional(Usage), ...logged },
 });
 

@@ -222,7 +222,7 @@ row(
   "model.not_configured",
   { code: 450, blame: "caller", http: 400, exit: 1 },
   "No model key is set.",
-  "Run `gsv config set apiKeys.PROVIDER -`, or use the built-in demo model: `gsv config set model.provider demo`.",
+  "See which providers have a key: `gsv provider list`.",
 );
 row(
   "model.unknown",

@@ -30,7 +30,13 @@ method("invite.create", {
     /** The id of the node; for a client, a note for the list of tokens. */
     name: t.optional(t.string(64, { minLength: 1 })),
   },
-  result: { inviteId: t.string(16), secret: t.string(64), expiresAt: t.time() },
+  result: {
+    inviteId: t.string(16),
+    secret: t.string(64),
+    expiresAt: t.time(),
+    /** A machine with this name is connected: the invitation is for that one, or needs another name. */
+    warning: t.optional(t.string(1024)),
+  },
   callers: ["client"],
   scope: "admin",
   audit: { target: "kind" },

@@ -152,7 +152,11 @@ method("session.patch", {
     ),
     clear: t.optional(t.array(t.string(64), 16)),
   },
-  result: { ok: t.bool() },
+  result: {
+    ok: t.bool(),
+    /** What the settings need before they work, such as the key of the model's provider. */
+    warnings: t.optional(t.array(t.string(1024), 64)),
+  },
   callers: ["client"],
   scope: "operate",
   audit: { target: "sessionKey" },

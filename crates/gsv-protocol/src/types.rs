@@ -367,6 +367,9 @@ pub struct AgentsCreateParams {
 #[serde(rename_all = "camelCase")]
 pub struct AgentsCreateResult {
     pub agent: AgentEntry,
+    /// At most 64 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Parameters of `agents.define`.
@@ -1755,6 +1758,8 @@ pub enum ChatEvent {
         /// At most 64 characters.
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -3843,6 +3848,9 @@ pub struct InviteCreateResult {
     pub secret: String,
     /// Epoch ms.
     pub expires_at: u64,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 impl std::fmt::Debug for InviteCreateResult {
@@ -3851,6 +3859,7 @@ impl std::fmt::Debug for InviteCreateResult {
             .field("invite_id", &self.invite_id)
             .field("secret", &masked(&self.secret))
             .field("expires_at", &self.expires_at)
+            .field("warning", &self.warning)
             .finish()
     }
 }
@@ -6292,6 +6301,9 @@ pub struct SessionPatchParams {
 #[serde(rename_all = "camelCase")]
 pub struct SessionPatchResult {
     pub ok: bool,
+    /// At most 64 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// Parameters of `session.preview`.

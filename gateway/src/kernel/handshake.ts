@@ -113,7 +113,7 @@ export async function handshake(ports: HandshakePorts, open: OpenConnection, tex
       refuse(
         "auth.forbidden",
         `${principal.id} is connected already, with another token.`,
-        "Close that connection first, or use its token.",
+        `Close that connection first, or use its token${principal.mode === "node" ? ", or give this machine another name: `gsv invite node --name OTHER`" : ""}.`,
       ),
     );
     return [];

@@ -2,7 +2,7 @@
  * Migrates the gateway's database. Early versions had one list for all features, and its version counts positions: each migration of
  * that list keeps its position and its name, in whichever folder it is now. Newer migrations are counted per feature.
  */
-import { type Database, type Migration, migrate } from "../platform/sql.ts";
+import { type Database, type Migration, migrate, migrateAll, type OwnTables } from "../platform/sql.ts";
 import type { FeatureTables, HistoricalMigration } from "./feature.ts";
 
 const SHARED_OWNER = "gateway";
@@ -29,9 +29,9 @@ export function sharedMigrations(parts: readonly HistoricalMigration[]): readonl
   return list;
 }
 
-/** Brings the tables of all features to the newest version. */
+/** Brings the tables of all features to the newest version, or throws NewerStateError before anything is changed. */
 export function migrateFeatures(database: Database, kernel: KernelTables, definitions: readonly FeatureTables[]): void {
-  for (const [owner, migrations] of migrationsOf(kernel, definitions)) migrate(database, owner, migrations);
+  migrateAll(database, migrationsOf(kernel, definitions));
 }
 
 /** Makes the tables of an empty database as they were at these versions. An owner without one has none. */
@@ -48,10 +48,7 @@ export function migrateFeaturesTo(
 }
 
 /** By owner, in the order in which they run. */
-const migrationsOf = (
-  kernel: KernelTables,
-  definitions: readonly FeatureTables[],
-): readonly (readonly [string, readonly Migration[]])[] => [
+const migrationsOf = (kernel: KernelTables, definitions: readonly FeatureTables[]): readonly OwnTables[] => [
   [SHARED_OWNER, sharedMigrations([...kernel.history, ...definitions.flatMap(({ history }) => history ?? [])])],
   ["kernel", kernel.migrations],
   ...definitions.flatMap(({ name, migrations }) => (migrations === undefined ? [] : [[name, migrations] as const])),

@@ -48,11 +48,27 @@ export function writableSession(config: Names & Agents & Pick<Config, "hasAgent"
 export function existingSession(config: Names, sessions: Pick<SessionDirectory, "find">, raw: string): Result<NamedSession> {
   const found = namedSession(config, raw);
   if (!found.ok || sessions.find(found.value.key) !== undefined) return found;
+  const meant = atCommandLine(config, found.value, raw);
   return fail(
     "session.not_found",
     `There is no conversation ${found.value.key}.`,
-    "A conversation begins with its first message. List the conversations: `gsv session list`.",
+    meant !== undefined && sessions.find(meant.key) !== undefined
+      ? `Did you mean \`${meant.shown}\`?`
+      : "A conversation begins with its first message. List the conversations: `gsv session list`.",
   );
+}
+/** The conversation of the command line with the name of a main conversation: `main` is a name of both. */
+function atCommandLine(
+  config: Names,
+  { address }: NamedSession,
+  raw: string,
+): { readonly key: string; readonly shown: string } | undefined {
+  const peer = raw.trim().split(":").at(-1) ?? "";
+  if (address.form !== "main" || !FREE_NAME.test(peer)) return undefined;
+  const { agentId } = address;
+  const built = buildKey({ form: "channel", agentId, channel: "cli", kind: "dm", peer }, config.mainKey());
+  if (!built.ok) return undefined;
+  return { key: built.key, shown: agentId === config.defaultAgentId() ? `cli:dm:${peer}` : built.key };
 }
 
 /** `offPack`: a sentence about the pack that has this agent and is off. */

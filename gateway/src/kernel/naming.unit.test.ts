@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { keyedSession, namedSession } from "./naming.ts";
+import { existingSession, keyedSession, namedSession } from "./naming.ts";
 
 const config = { mainKey: () => "main", defaultAgentId: () => "main" };
 
@@ -23,4 +23,19 @@ test("[S7] a client may leave out the agent of a key, which is then the default 
   for (const bad of ["agent:cli:dm:main:x:y", "agent:", "agent:dm", "cli:people:x", "x:y", ":", "a:b:c:d:e"])
     assert.equal(named(bad), "session.bad_key", bad);
   assert.equal(keyedSession(config, "cli:dm:main").ok, false, "only for what a client names");
+});
+
+test("[P10] the main conversation that does not exist: the hint names the command line's conversation of that name, if there is one", () => {
+  const hint = (raw: string, ...keys: string[]): string => {
+    const record = { ref: "r", createdAt: 0, lastActiveAt: 0, owned: true };
+    const found = existingSession(config, { find: (key) => (keys.includes(key) ? { key, ...record } : undefined) }, raw);
+    return found.ok ? "found" : `${found.error.reason}: ${found.error.hint}`;
+  };
+  const usual = "session.not_found: A conversation begins with its first message. List the conversations: `gsv session list`.";
+  assert.equal(hint("main", "agent:main:cli:dm:main"), "session.not_found: Did you mean `cli:dm:main`?");
+  assert.equal(hint("agent:work:main", "agent:work:cli:dm:main"), "session.not_found: Did you mean `agent:work:cli:dm:main`?");
+  assert.equal(hint("main", "agent:main:main", "agent:main:cli:dm:main"), "found");
+  assert.equal(hint("main"), usual);
+  assert.equal(hint("notes", "agent:main:cli:dm:main"), usual);
+  assert.equal(hint("agent:main:%41%3A", "agent:main:cli:dm:main"), "session.bad_key: undefined");
 });

@@ -1,5 +1,5 @@
 /** The providers that a configuration can use: the demo, the built-in ones, and servers of one's own. PURE. */
-import type { GsvConfig } from "../../../protocol/gen/types.ts";
+import type { GsvConfig, ModelRef } from "../../../protocol/gen/types.ts";
 import { nearest } from "../../../protocol/runtime/nearest.ts";
 import { adviceFor, knownProviders, providerInfo } from "./catalog.ts";
 import type { Problem } from "../ports/result.ts";
@@ -8,6 +8,15 @@ import { DEMO } from "./resolve.ts";
 type Servers = Pick<GsvConfig, "model" | "providers">;
 const SHOWN_CHARS = 64;
 const LIST = "List the providers: `gsv provider list`.";
+
+/** What is wrong with a model that is chosen; undefined: it can be used. Any id of a real provider may be its newest model. */
+export function modelProblem({ provider, id }: ModelRef, servers: Servers): Problem | undefined {
+  if (provider !== DEMO || id === DEMO) return providerProblem(provider, servers);
+  return {
+    message: `The provider ${DEMO} has no model ${JSON.stringify(id.slice(0, SHOWN_CHARS))}.`,
+    hint: `Its only model is \`${DEMO}/${DEMO}\`.`,
+  };
+}
 
 /** What is wrong with a provider's name; undefined: it can be used. */
 export function providerProblem(name: string, { model, providers = {} }: Servers): Problem | undefined {

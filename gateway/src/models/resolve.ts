@@ -148,10 +148,11 @@ function id(ref: ModelRef): Result<string> {
   );
 }
 
-/** The model id of the call: a provider without a configured model gets its default. */
+/** The model id of the call: a provider without a configured model gets its default. The demo has one model, by whatever id it was stored. */
 export function resolveModelId(ref: ModelRef): string {
-  const found = isDemo(ref) ? undefined : id(ref);
-  return found?.ok ? found.value : ref.id;
+  if (isDemo(ref)) return DEMO;
+  const found = id(ref);
+  return found.ok ? found.value : ref.id;
 }
 
 export interface ModelLimits {
@@ -218,11 +219,7 @@ export function resolveTarget(ref: ModelRef, config: EffectiveConfig, access: Mo
   const headers = ref.provider === config.model.provider ? access.headers : {};
   const authenticated = Object.keys(headers).some((header) => AUTH_HEADERS.has(header.toLowerCase()));
   if (!apiKey && !custom && !authenticated) {
-    return failure(
-      "model.not_configured",
-      `No key is set for ${name}.`,
-      `Run \`gsv config set apiKeys.${ref.provider} -\`, or try the built-in demo model: \`gsv config set model.provider demo\`.`,
-    );
+    return failure("model.not_configured", `No key is set for ${name}.`, `Run \`gsv config set apiKeys.${ref.provider} -\`.`);
   }
   if (wire === "anthropic-messages" && apiKey?.startsWith("sk-ant-oat")) {
     return failure(

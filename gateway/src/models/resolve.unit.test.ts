@@ -150,6 +150,7 @@ describe("resolving a model's server", () => {
   it("a provider without a configured model gets its default model", () => {
     assert.equal(value(get({ provider: "anthropic", id: "demo" })).id, "claude-sonnet-5");
     assert.equal(resolveModelId({ provider: "openai", id: "demo" }), "gpt-5.4-mini");
+    assert.equal(resolveModelId({ provider: "demo", id: "stored-by-an-earlier-version" }), "demo");
     assert.match(error(get({ provider: "nvidia", id: "demo" })).hint ?? "", /gsv config set model\.id/);
   });
   it("[F48] Ollama without a model says how to get one and how to set it", () => {

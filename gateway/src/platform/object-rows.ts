@@ -4,7 +4,7 @@
  */
 import type { MovedValue, ObjectCounts, ObjectCursor, ObjectPage, ObjectRecord } from "../ports/moving.ts";
 import { decodeValue, encodeValue, insertText, type KeyedTable, keyedTable, pageText } from "../storage/row-text.ts";
-import { all, type Database, one, run, type Value } from "./sql.ts";
+import { all, type Database, levelsOf, one, run, type Value } from "./sql.ts";
 
 /** Tables of the platform, and the record of the migrations, which `levels` stands for. */
 const OWN = /^(_cf_|sqlite_|schema_version$)/;
@@ -28,13 +28,6 @@ export function tablesOf({ sql }: Pick<Database, "sql">): readonly string[] {
 }
 const has = ({ sql }: Pick<Database, "sql">, table: string): boolean =>
   one(sql, "SELECT 1 AS x FROM sqlite_master WHERE type = 'table' AND name = ?", table) !== undefined;
-
-/** The version of each set of tables. */
-export function levelsOf(db: Pick<Database, "sql">): Readonly<Record<string, number>> {
-  if (!has(db, "schema_version")) return {};
-  const rows = all<{ owner: string; version: number }>(db.sql, "SELECT owner, version FROM schema_version ORDER BY owner");
-  return Object.fromEntries(rows.map(({ owner, version }) => [owner, version]));
-}
 
 function describe(db: Pick<Database, "sql">, table: string): KeyedTable {
   const text = one<{ sql: string }>(db.sql, "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", table)?.sql ?? "";

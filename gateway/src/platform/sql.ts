@@ -14,6 +14,36 @@ export interface Migration {
 export type Database = Pick<DurableObjectStorage, "sql" | "kv" | "transactionSync">;
 export type Value = string | number | null | ArrayBuffer;
 
+/** The tables of one owner: a feature, the kernel, or the session. */
+export type OwnTables = readonly [owner: string, migrations: readonly Migration[]];
+
+/**
+ * Owners of earlier versions whose tables no version uses any more. Every other owner that this version does not know is a part of a newer
+ * one. A feature that is removed leaves its name here for good.
+ */
+export const FORMER_OWNERS: readonly string[] = [];
+
+/** The version of each owner's tables. Creates nothing. */
+export function levelsOf({ sql }: Pick<Database, "sql">): Readonly<Record<string, number>> {
+  if (one(sql, "SELECT 1 AS x FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'") === undefined) return {};
+  const rows = all<{ owner: string; version: number }>(sql, "SELECT owner, version FROM schema_version ORDER BY owner");
+  return Object.fromEntries(rows.map(({ owner, version }) => [owner, version]));
+}
+
+/**
+ * Brings all tables of an object to the newest version. Throws NewerStateError before anything is changed when a newer program has added
+ * migrations or owners of tables: work that ignores its tables may break its data (rule UP17).
+ */
+export function migrateAll(storage: Database, tables: readonly OwnTables[], former: readonly string[] = FORMER_OWNERS): void {
+  const known = new Map(tables.map(([owner, migrations]) => [owner, migrations.length]));
+  for (const [owner, found] of Object.entries(levelsOf(storage))) {
+    const most = known.get(owner) ?? (former.includes(owner) ? found : 0);
+    if (found > most) throw new NewerStateError(`the ${owner.slice(0, OWNER_CHARS)} tables`, found, most);
+  }
+  for (const [owner, migrations] of tables) migrate(storage, owner, migrations);
+}
+const OWNER_CHARS = 64;
+
 /**
  * Brings the tables of `owner` to the newest version: each missing migration runs once, in a transaction with the
  * record that it ran. Several owners can share one object. Costs one read when nothing is missing. Throws NewerStateError when a

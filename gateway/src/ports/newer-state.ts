@@ -5,11 +5,10 @@ const SENTENCE = /A newer version of GSV has written this state: [\s\S]*? Nothin
 /** Thrown before anything is changed: by migrations, and by readers of versioned rows. */
 export class NewerStateError extends Error {
   override readonly name = "NewerStateError";
-  /** `what` is a plural, such as "the gateway tables"; `found` and `known` are version numbers. */
+  /** `what` is a plural, such as "the gateway tables"; `found` and `known` are version numbers. `known` 0: this program knows none. */
   constructor(what: string, found: number, known: number) {
-    super(
-      `A newer version of GSV has written this state: ${what} have version ${found}, and this program knows up to ${known}. Nothing was changed.`,
-    );
+    const mine = known === 0 ? "this program does not know them" : `this program knows up to ${known}`;
+    super(`A newer version of GSV has written this state: ${what} have version ${found}, and ${mine}. Nothing was changed.`);
   }
 }
 

@@ -13,6 +13,7 @@ import type {
   SessionHistoryResult,
   SessionMessagesResult,
   SessionPatchParams,
+  SessionPatchResult,
   SessionPreviewResult,
   SessionPromptResult,
   SessionResetResult,
@@ -125,7 +126,7 @@ export interface SessionPort {
   execEvent(nodeId: string, event: NodeExecEventParams): Promise<ExecEventTaken>;
   get(): Promise<Result<SessionGetResult>>;
   stats(): Promise<Result<SessionStatsResult>>;
-  patch(patch: Omit<SessionPatchParams, "sessionKey">): Promise<Result<{ ok: boolean }>>;
+  patch(patch: Omit<SessionPatchParams, "sessionKey">): Promise<Result<SessionPatchResult>>;
   reset(): Promise<Result<SessionResetResult>>;
   compact(keepMessages: number | undefined): Promise<Result<SessionCompactResult>>;
   history(): Promise<Result<SessionHistoryResult>>;

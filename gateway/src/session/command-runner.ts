@@ -1,5 +1,5 @@
 /** Executes the slash commands of a session and writes their answers. commands.ts parses them. */
-import type { ChatSendResult } from "../../../protocol/gen/types.ts";
+import type { ChatSendResult, ModelRef } from "../../../protocol/gen/types.ts";
 import { modelNamed } from "../models/choose.ts";
 import { resolveModelId } from "../models/resolve.ts";
 import { isPlainlyOwner, originText } from "../ports/origin.ts";
@@ -21,6 +21,9 @@ export function repeated(answer: Answer | undefined): Result<ChatSendResult> {
   if (!answer) throw new Error("the session answered a message with something else");
   return succeed({ status: "command", command: answer.type, response: "This was done before." });
 }
+
+/** A provider without a model uses its default model, so that one is shown. */
+const modelName = (model: ModelRef): string => `${model.provider}/${resolveModelId(model)}`;
 
 export class CommandRunner {
   readonly #driver: SessionDriver;
@@ -50,19 +53,8 @@ export class CommandRunner {
       }
       case "resume":
         return this.#everything(input, "resume");
-      case "model": {
-        const { named, clear } = command;
-        const meant = named === undefined ? undefined : modelNamed(named, await this.#driver.models.current());
-        if (meant?.ok === false) return succeed({ status: "command", command: command.name, error: meant.message });
-        const model = meant?.model ?? command.model;
-        if (model === undefined && clear === undefined) return answered(`The model is ${this.#modelName() ?? "the configured one"}.`);
-        const problem = model && (await this.#driver.models.problem(model, input.identity));
-        if (problem !== undefined) return succeed({ status: "command", command: command.name, error: sentence(problem) });
-        const name = model && `${model.provider}/${model.id}`;
-        const text = name === undefined ? "From now on: the configured model." : `From now on: the model ${name}.`;
-        once({ type: "SettingsPatched", text, ...(model ? { settings: { model } } : { clear: ["model"] }) });
-        return answered(text);
-      }
+      case "model":
+        return this.#model(input, command, once);
       case "think": {
         if (command.level === undefined && command.clear === undefined)
           return answered(`Thinking: ${this.#thinkLevel() ?? "as the model does by default"}.`);
@@ -98,6 +90,28 @@ export class CommandRunner {
       case "compact":
         return this.#archiveCommand(command.name, once({ type: "Compact", ...(command.keep === undefined ? {} : { keep: command.keep }) }));
     }
+  }
+  async #model(
+    { identity }: SessionSend,
+    command: Extract<Command, { readonly name: "model" }>,
+    once: (event: EventBody) => Applied,
+  ): Promise<Result<ChatSendResult>> {
+    const answered = (response: string): Result<ChatSendResult> => succeed({ status: "command", command: "model", response });
+    const refused = (error: string): Result<ChatSendResult> => succeed({ status: "command", command: "model", error });
+    const { named, clear } = command;
+    const { models } = this.#driver;
+    const current = await models.current(identity);
+    const meant = named === undefined ? undefined : modelNamed(named, current);
+    if (meant?.ok === false) return refused(meant.message);
+    const model = meant?.model ?? command.model;
+    if (model === undefined && clear === undefined) return answered(`The model is ${current ? modelName(current) : "the configured one"}.`);
+    const problem = model && (await models.problem(model, identity));
+    if (problem !== undefined) return refused(sentence(problem));
+    const warning = model && (await models.warning(model, identity));
+    const told = model ? `From now on: the model ${model.provider}/${model.id}.` : "From now on: the configured model.";
+    const text = warning === undefined ? told : `${told} ${warning}`;
+    once({ type: "SettingsPatched", text, ...(model ? { settings: { model } } : { clear: ["model"] }) });
+    return answered(text);
   }
   /** `/trust`: only the owner, in a conversation of their own, from a client or a direct message (rule TA8). */
   async #trust({ origin, identity }: SessionSend, once: (event: EventBody) => Applied): Promise<Result<ChatSendResult>> {
@@ -142,8 +156,7 @@ export class CommandRunner {
   #modelName(): string | undefined {
     const { known } = this.#driver.contexts;
     const model = this.#driver.state?.settings.model ?? known?.agent.model ?? known?.config.model;
-    // A provider without a model uses its default model, so that one is shown.
-    return model && `${model.provider}/${resolveModelId(model)}`;
+    return model && modelName(model);
   }
   #thinkLevel(): string | undefined {
     return this.#driver.state?.settings.thinkingLevel ?? this.#driver.contexts.known?.config.model.thinkLevel;

@@ -138,7 +138,9 @@ const SESSION_KINDS = {
 function notice(sessionKey: string, row: NoticeRow): SessionNews {
   const usage = row.usage === undefined ? {} : { usage: row.usage };
   const reason = row.reason === undefined ? {} : { reason: row.reason };
-  if (row.notice === "error") return chat(sessionKey, row, { state: "error", error: row.text, sessionSeq: row.seq, ...reason, ...usage });
+  const hint = row.hint === undefined ? {} : { hint: row.hint };
+  if (row.notice === "error")
+    return chat(sessionKey, row, { state: "error", error: row.text, sessionSeq: row.seq, ...reason, ...hint, ...usage });
   if (row.notice === "aborted")
     return chat(sessionKey, row, { state: "aborted", error: row.text, sessionSeq: row.seq, ...reason, ...usage });
   if (row.notice === "paused") {

@@ -3,10 +3,11 @@
  * changes nothing.
  */
 import type { ModelRef, SessionPromptResult } from "../../../protocol/gen/types.ts";
-import { providerProblem } from "../models/providers.ts";
+import { modelProblem } from "../models/providers.ts";
 import { resolveModelId } from "../models/resolve.ts";
 import type { Message } from "../ports/messages.ts";
-import type { Problem, Result } from "../ports/result.ts";
+import { type Problem, type Result, sentence } from "../ports/result.ts";
+import type { RunContext } from "../ports/run-context.ts";
 import type { SessionIdentity } from "../ports/session.ts";
 import type { State } from "./machine/state.ts";
 import { promptView } from "./prompt-view.ts";
@@ -21,7 +22,7 @@ export interface ModelViewPorts {
   readonly contexts: Pick<RunContexts, "current" | "known">;
   /** Undefined: the size of the conversation is not known. */
   readonly tokens: (state: State) => number | undefined;
-  readonly parts: Pick<SessionParts, "contextWindow" | "gateway" | "native" | "prompts">;
+  readonly parts: Pick<SessionParts, "contextWindow" | "gateway" | "model" | "native" | "prompts">;
   readonly wall: () => number;
 }
 
@@ -58,21 +59,32 @@ export class ModelView {
         : {}),
     };
   }
-  /** The model of the next run. Undefined: the gateway does not say now. */
-  async current(): Promise<ModelRef | undefined> {
-    const { contexts, state } = this.#ports;
-    const own = state()?.settings.model;
+  /** The model of the next run. Undefined: the gateway does not say now. `identity` counts before the first message. */
+  async current(identity?: SessionIdentity): Promise<ModelRef | undefined> {
+    const own = this.#ports.state()?.settings.model;
     if (own !== undefined) return own;
-    const context = await contexts.current().catch(() => contexts.known);
+    const context = await this.#context(identity);
     return context && modelsFor({ directives: {} }, {}, context)[0];
   }
-  /** Why a model cannot be used; undefined: it can, or the gateway does not answer. `identity` counts before the first message. */
-  async problem({ provider }: ModelRef, identity?: SessionIdentity): Promise<Problem | undefined> {
+  /** The gateway's current settings, or the last known ones. */
+  async #context(identity: SessionIdentity | undefined): Promise<RunContext | undefined> {
     const { contexts, parts, state } = this.#ports;
     const isNew = state() === undefined && identity !== undefined;
     const asked = isNew ? parts.gateway.runContext(identity.key, undefined) : contexts.current();
-    const context = (await asked.catch(() => null)) ?? contexts.known;
-    return context && providerProblem(provider, context.config);
+    return (await asked.catch(() => null)) ?? contexts.known;
+  }
+  /** Why a model cannot be used; undefined: it can, or the gateway does not answer. `identity` counts before the first message. */
+  async problem(model: ModelRef, identity?: SessionIdentity): Promise<Problem | undefined> {
+    const context = await this.#context(identity);
+    return context && modelProblem(model, context.config);
+  }
+  /** What a model that can be chosen needs before it answers, such as a key; undefined: nothing, or the gateway does not answer. */
+  async warning(model: ModelRef, identity?: SessionIdentity): Promise<string | undefined> {
+    const { parts } = this.#ports;
+    const context = await this.#context(identity);
+    const access = context && (await parts.gateway.modelAccess([model.provider]).catch(() => null));
+    const refusal = access ? parts.model.refusal(model, context.config, access) : undefined;
+    return refusal && sentence(refusal);
   }
   /** `identity` counts before the first message. Rejects when the gateway does not answer. */
   async prompt(identity: SessionIdentity, sha256: (text: string) => Promise<string>): Promise<Result<SessionPromptResult>> {

@@ -3,6 +3,7 @@ import type { AgentDefinition, ModelRef, ModelTier, ModelTiers, SessionSettings,
 import type { Origin } from "../ports/origin.ts";
 import type { EffectiveConfig, RunContext } from "../ports/run-context.ts";
 import type { DefinedLimit } from "../ports/spend.ts";
+import { agentChoice, type ModelChoice } from "../models/choice.ts";
 import type { Budget, Thinking } from "./machine/state.ts";
 
 /** The models to ask, in order: the most specific choice, then the configured fallbacks. Never empty. */
@@ -18,6 +19,22 @@ export function modelsFor(
     tierModel(config.model.tiers, tier) ?? { provider: config.model.provider, id: config.model.id };
   const others = (config.model.fallbacks ?? []).filter((model) => model.provider !== chosen.provider || model.id !== chosen.id);
   return [chosen, ...others];
+}
+/** The place that has chosen the model at this place of the list. */
+export function choiceAt(
+  index: number,
+  run: Pick<Thinking, "directives">,
+  settings: SessionSettings,
+  { agent, config, defined }: Pick<RunContext, "agent" | "config" | "defined">,
+): ModelChoice {
+  if (index > 0) return { kind: "fallback" };
+  if (run.directives.model !== undefined) return { kind: "message" };
+  if (settings.model !== undefined) return { kind: "session" };
+  if (agent.model !== undefined) return agentChoice(agent.id, config.agents?.list);
+  const tier = defined?.definition.model_tier;
+  return tier !== undefined && tierModel(config.model.tiers, tier) !== undefined
+    ? { kind: "tier", setting: `model.tiers.${tier}` }
+    : { kind: "config" };
 }
 function tierModel(tiers: ModelTiers = {}, tier: ModelTier | undefined): ModelRef | undefined {
   const { critical, main, sub } = tiers;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { budgetOf, modelAt, modelsFor } from "./run-settings.ts";
+import { budgetOf, choiceAt, modelAt, modelsFor } from "./run-settings.ts";
 
 const model = (provider: string, id: string) => ({ provider, id });
 type Context = Parameters<typeof modelsFor>[2];
@@ -56,4 +56,26 @@ test("[AD8] a run may use the least of configuration, job and definition; what t
   });
   const job = { kind: "schedule", jobId: "j", budget: { steps: 5, ms: 500, costUsd: 0.25 } } as const;
   assert.deepEqual(of({ max_iterations: 12 }, job), { steps: 5, ms: 500, costUsd: 0.25, hasDefinition: true });
+});
+
+test("[R6] the place that has chosen a model is the one that `modelsFor` takes it from", () => {
+  const tiered = {
+    model: { ...model("a", "one"), tiers: { sub: model("t", "sub") } },
+    agents: { list: [{ id: "work" }] },
+  } as unknown as Config;
+  const [agent, definition] = [{ id: "work", model: model("b", "own") } as unknown as Agent, defined({ model_tier: "sub" })];
+  const all = { directives: { model: model("c", "x") } };
+  const settings = { model: model("d", "x") };
+  const plain = { agent: none, config: tiered };
+  assert.deepEqual(choiceAt(0, all, settings, { ...plain, agent, defined: definition }), { kind: "message" });
+  assert.deepEqual(choiceAt(0, { directives: {} }, settings, { ...plain, agent, defined: definition }), { kind: "session" });
+  assert.deepEqual(choiceAt(0, { directives: {} }, {}, { ...plain, agent, defined: definition }), {
+    kind: "agent",
+    agentId: "work",
+    setting: "agents.list.0",
+  });
+  assert.deepEqual(choiceAt(0, { directives: {} }, {}, { ...plain, defined: definition }), { kind: "tier", setting: "model.tiers.sub" });
+  assert.deepEqual(choiceAt(0, { directives: {} }, {}, { ...plain, defined: defined({ model_tier: "main" }) }), { kind: "config" });
+  assert.deepEqual(choiceAt(0, { directives: {} }, {}, plain), { kind: "config" });
+  assert.deepEqual(choiceAt(1, all, settings, plain), { kind: "fallback" });
 });

@@ -15,6 +15,7 @@ import {
   type SessionHistoryResult,
   type SessionMessagesResult,
   type SessionPatchParams,
+  type SessionPatchResult,
   type SessionPreviewResult,
   type SessionPromptResult,
   type SessionResetResult,
@@ -282,7 +283,7 @@ export class SessionService implements Omit<SessionPort, "erase"> {
 
   // ---------------------------------------------------------------- changing
 
-  async patch(patch: Omit<SessionPatchParams, "sessionKey">): Promise<Result<{ ok: boolean }>> {
+  async patch(patch: Omit<SessionPatchParams, "sessionKey">): Promise<Result<SessionPatchResult>> {
     if (!this.#driver.state) return NOT_FOUND;
     const change = this.#withMode(await this.#withWholeModel(patch));
     if (!change.ok) return change;
@@ -297,7 +298,8 @@ export class SessionService implements Omit<SessionPort, "erase"> {
       ...(resetPolicy ? { resetPolicy } : {}),
       ...(clear ? { clear } : {}),
     });
-    return succeed({ ok: true });
+    const warning = settings?.model && (await this.#driver.models.warning(settings.model));
+    return succeed({ ok: true, ...(warning === undefined ? {} : { warnings: [warning] }) });
   }
   /** A mode with the time of its end. Only clients can change settings this way. */
   #withMode(change: Result<WithWholeModel>): Result<SettingsChange> {

@@ -389,6 +389,7 @@ describe("[H4] the same id again", () => {
     const lap = await node("lap", mine.token);
     expect(await refusedConnect(connectParams("node", "lap", thief.token, { tools: TOOLS }))).toMatchObject({
       reason: "auth.forbidden",
+      hint: "Close that connection first, or use its token, or give this machine another name: `gsv invite node --name OTHER`.",
       closed: 4003,
     });
     expect(lap.closed).toBeUndefined();

@@ -48,6 +48,57 @@ it("[R6] a provider chosen without a model is shown with its default model", asy
   }
 });
 
+it("[R6] /model names the model before the first message, too", async () => {
+  new Stage().open();
+  const session = newSession();
+  expect(value(await session.send("a", "/model"))).toEqual({ status: "command", command: "model", response: "The model is demo/demo." });
+});
+
+it("[R6] a model without its key is chosen, and the answer says how to set it: in /model and in session.patch", async () => {
+  const stage = new Stage().open();
+  stage.auto = () => says("hello");
+  stage.refusal = {
+    reason: "model.not_configured",
+    message: "No key is set for Anthropic.",
+    hint: "Run `gsv config set apiKeys.anthropic -`.",
+  };
+  const session = newSession();
+  const warning = "No key is set for Anthropic. Run `gsv config set apiKeys.anthropic -`.";
+  expect(value(await session.send("a", "/model anthropic/claude-sonnet-5"))).toMatchObject({
+    response: `From now on: the model anthropic/claude-sonnet-5. ${warning}`,
+  });
+  expect(value(await session.port.get()).settings.model).toEqual({ provider: "anthropic", id: "claude-sonnet-5" });
+  expect(value(await session.port.patch({ settings: { model: { provider: "openai", id: "o3" } } }))).toEqual({
+    ok: true,
+    warnings: [warning],
+  });
+  expect(value(await session.port.patch({ label: "x" }))).toEqual({ ok: true });
+  const text =
+    "No key is set for Anthropic. Run `gsv config set apiKeys.anthropic -`, or go back to the configured model: `/model default`.";
+  await session.send("b", "hi");
+  await stage.ended("run-b");
+  const error = stage.news.map(({ payload }) => payload).find((payload) => "state" in payload && payload.state === "error");
+  expect(error).toMatchObject({ error: text, hint: text.slice(text.indexOf("Run")) });
+  stage.refusal = undefined;
+  expect(value(await session.send("c", "/model anthropic/claude-sonnet-5"))).toMatchObject({
+    response: "From now on: the model anthropic/claude-sonnet-5.",
+  });
+});
+
+it("[R6] the demo has one model: another id is refused in /model, in a directive and in session.patch, and a stored one answers", async () => {
+  const stage = new Stage().open();
+  stage.auto = () => says("hello");
+  const session = newSession();
+  const said = 'The provider demo has no model "nope". Its only model is `demo/demo`.';
+  expect(value(await session.send("a", "/model demo/nope"))).toMatchObject({ error: said });
+  expect(await session.send("b", "/model:demo/nope hi")).toMatchObject({ ok: false, error: { reason: "chat.bad_directive" } });
+  expect(value(await session.send("c", "/model demo/demo"))).toMatchObject({ response: "From now on: the model demo/demo." });
+  expect(await session.port.patch({ settings: { model: { provider: "demo", id: "nope" } } })).toMatchObject({
+    ok: false,
+    error: { reason: "model.unknown", hint: "Its only model is `demo/demo`." },
+  });
+});
+
 it("[F6] a model of an unknown provider is refused with the nearest one: in /model, in a directive and in session.patch", async () => {
   const stage = new Stage().open();
   stage.auto = () => says("hello");

@@ -6,6 +6,7 @@ import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { EventQuestionsPort } from "../../ports/approvals.ts";
 import type { AgentDefinitionsPort, AgentNamesPort, AgentSubscribersPort, DefinedAgent } from "../../ports/agents.ts";
+import type { ModelClient } from "../../ports/model.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { AgentJobsPort } from "../../ports/schedule.ts";
 import type { DeletionPort, SessionsPort } from "../../ports/sessions.ts";
@@ -27,6 +28,7 @@ export interface AgentPorts
     PacksPort,
     Pick<KernelPorts, "audit" | "background" | "config" | "database" | "ids" | "now"> {
   readonly bucket: Bucket;
+  readonly model: Pick<ModelClient, "refusal">;
   readonly native: Pick<NativeTools, "entries">;
   readonly topics: Topics;
 }

@@ -11,6 +11,7 @@ import type { PacksPort } from "../../ports/packs.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { AgentJobsPort } from "../../ports/schedule.ts";
 import type { DeletionPort, SessionDirectory } from "../../ports/sessions.ts";
+import { modelWarning, type WarningPorts } from "../../models/warning.ts";
 import { createAgent } from "./create.ts";
 import type { DefinitionStore } from "./definition-store.ts";
 import { type Definitions, OF_PACK, shownIn } from "./definitions.ts";
@@ -24,6 +25,7 @@ export interface AgentMethodPorts
     AgentJobsPort,
     PacksPort,
     Pick<EventQuestionsPort, "eventQuestions"> {
+  readonly model: WarningPorts["model"];
   readonly sessions: Pick<SessionDirectory, "byAgent" | "keysOf">;
   readonly deleteSessions: DeletionPort["deleteSessions"];
   readonly files: AgentFilesStore;
@@ -39,6 +41,7 @@ export function agentMethods({
   eventQuestions,
   sessions,
   files,
+  model,
   packs,
   store,
 }: AgentMethodPorts): Handlers {
@@ -108,7 +111,11 @@ export function agentMethods({
       if (!made.ok) return made;
       const folder = await files.look(agentId);
       if (!folder.ok) return folder;
-      return succeed({ agent: entryOf(agent, sessions.byAgent(), folder.value.commissioned) });
+      const warning = modelWarning({ config, model }, params.model);
+      return succeed({
+        agent: entryOf(agent, sessions.byAgent(), folder.value.commissioned),
+        ...(warning === undefined ? {} : { warnings: [warning] }),
+      });
     },
     "agents.delete": ({ connection }, { agentId, sessions: withSessions }) => {
       if (!config.hasAgent(agentId)) return unknownAgent(config, agentId);

@@ -1,4 +1,5 @@
 /** Reads and changes the configuration. A change applies from the next model call on, because runs compare its version. */
+import type { AgentConfig, GsvConfig } from "../../../../protocol/gen/types.ts";
 import { loadRegexEngine } from "../../policy/load.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { NodesPort } from "../../ports/nodes.ts";
@@ -10,12 +11,14 @@ import { recordedPath } from "../../kernel/config/schema.ts";
 import type { Replaced } from "../../kernel/config/whole.ts";
 import type { Caller, FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import { modelWarning, type WarningPorts } from "../../models/warning.ts";
 import { policyCheck } from "./policy-check.ts";
 import { missingBindingProblem } from "./missing-binding.ts";
 import { CONFIG_TOOLS } from "./tools.ts";
 import { unusedSettings } from "./unused.ts";
 
 interface Ports extends Pick<KernelPorts, "arm" | "audit" | "background" | "config">, NodesPort, PacksPort {
+  readonly model: WarningPorts["model"];
   readonly native: NativeTools;
   readonly channelNames: () => readonly string[];
   readonly embedding: { readonly ai: object | undefined };
@@ -38,11 +41,18 @@ const OF_PACKS = /packs|agents/;
 const set = (path: string, warnings: readonly string[]) =>
   succeed({ ok: true, path, ...(warnings.length === 0 ? {} : { warnings: warnings.slice(0, MAX_LISTED) }) } as const);
 
-const configMethods = ({ arm, audit, background, config, native, nodes, packs, channelNames, embedding }: Ports): Handlers => {
+const configMethods = ({ arm, audit, background, config, model, native, nodes, packs, channelNames, embedding }: Ports): Handlers => {
   const fitsDeployment: ChangeCheck = both(
     (next, before) => missingBindingProblem(next, before, embedding.ai !== undefined),
     packs.problem,
   );
+  const warningsOf = (path: string, now: Readonly<GsvConfig>): readonly string[] => [
+    ...unusedSettings(path, now, channelNames()),
+    ...agentsAt(path, now).flatMap((agent) => {
+      const warning = modelWarning({ config, model }, agent.model);
+      return warning === undefined ? [] : [`${agent.id}: ${warning}`];
+    }),
+  ];
   return {
     "config.get": (_caller, params) => {
       const read = config.read(params.path);
@@ -62,7 +72,7 @@ const configMethods = ({ arm, audit, background, config, native, nodes, packs, c
         const change = config.set(params.path, params.value, fitsDeployment);
         // Deadlines may follow from settings.
         arm();
-        return change.ok ? set(change.value.path, unusedSettings(change.value.path, change.value.config, channelNames())) : change;
+        return change.ok ? set(change.value.path, warningsOf(change.value.path, change.value.config)) : change;
       }
       const policy = policyCheck(await loadRegexEngine(), native, nodes);
       const change = config.set(params.path, params.value, both(policy.check, fitsDeployment));
@@ -86,7 +96,7 @@ const configMethods = ({ arm, audit, background, config, native, nodes, packs, c
       const { changed, config: now } = replaced.value;
       const warnings = [
         ...(changed.some((path) => path.startsWith(POLICY)) ? policy.warnings(now) : []),
-        ...new Set(changed.flatMap((path) => unusedSettings(path, now, channelNames()))),
+        ...new Set(changed.flatMap((path) => warningsOf(path, now))),
       ];
       return succeed({
         ok: true,
@@ -97,6 +107,12 @@ const configMethods = ({ arm, audit, background, config, native, nodes, packs, c
     },
   };
 };
+/** The agents whose models a change of `path` may have changed. */
+function agentsAt(path: string, { agents }: Readonly<GsvConfig>): readonly AgentConfig[] {
+  const found = /^agents(?:\.list(?:[.[](\d+)\]?(?:\.model(?:\..*)?)?)?)?$/.exec(path);
+  const list = agents?.list ?? [];
+  return found === null ? [] : list.filter((_agent, index) => found[1] === undefined || index === Number(found[1]));
+}
 const both =
   (one: ChangeCheck, two: ChangeCheck): ChangeCheck =>
   (next, before) =>

@@ -15,11 +15,16 @@ import { isSameMachine, machineNameProblem } from "../../kernel/machine-name.ts"
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { MadeToken } from "../../kernel/token-store.ts";
+import type { NodesPort } from "../../ports/nodes.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import { InviteStore, isUsedWith } from "./store.ts";
 
-export type InvitePorts = Pick<KernelPorts, "audit" | "background" | "database" | "ids" | "now" | "tokens">;
-type Ports = InvitePorts & { readonly failures: FailureWindow };
+export interface InvitePorts extends Pick<KernelPorts, "audit" | "background" | "database" | "ids" | "now" | "tokens"> {
+  readonly nodes: Pick<NodesPort["nodes"], "list">;
+}
+interface Ports extends InvitePorts {
+  readonly failures: FailureWindow;
+}
 
 const SECRET_CHARS = 32;
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
@@ -45,7 +50,16 @@ export class Invites {
     const inviteId = ids.name(TOKEN_ID_CHARS);
     const expiresAt = now + LIMITS.inviteMs;
     this.#store.add({ id: inviteId, kind, ...(name === undefined ? {} : { name }), expiresAt }, hash, now);
-    return succeed({ inviteId, secret, expiresAt });
+    const warning = kind === "node" && name !== undefined ? this.#connectedWarning(name) : undefined;
+    return succeed({ inviteId, secret, expiresAt, ...(warning === undefined ? {} : { warning }) });
+  }
+  /** No refusal: a person invites the same machine again after a new installation. */
+  #connectedWarning(name: string): string | undefined {
+    const connected = this.#ports.nodes.list().find(({ nodeId, online }) => online && isSameMachine(nodeId, name));
+    return (
+      connected &&
+      `A machine called \`${connected.nodeId}\` is connected. If this is another machine, choose another name: \`gsv invite node --name OTHER\`.`
+    );
   }
   list(now: number): Result<InviteListResult> {
     const invites = this.#store.list(now).map(({ id, kind, name, expiresAt }) => ({

@@ -4,6 +4,7 @@ import { modelTest, type ModelTestPorts } from "./model-test.ts";
 import type { FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import { knownProviders, modelEndpoint, modelInfo, modelsOf, providerInfo } from "../../models/catalog.ts";
 import { providerProblem } from "../../models/providers.ts";
+import { DEMO, modelLimits } from "../../models/resolve.ts";
 import { failure, succeed } from "../../ports/result.ts";
 
 export const modelsFeature: FeatureDefinition<ModelTestPorts, object> = {
@@ -41,6 +42,8 @@ const modelMethods = (ports: ModelTestPorts): Handlers => ({
     }
     const problem = providerProblem(provider, inForce);
     if (problem !== undefined) return failure("model.unknown", problem.message, problem.hint);
+    if (provider === DEMO)
+      return succeed({ models: [{ id: DEMO, ...modelLimits({ provider, id: DEMO }, inForce), images: false, thinking: false }] });
     return succeed({ models: modelsOf(provider).map((id) => modelEntry(provider, id)) });
   },
   "model.test": modelTest(ports),

@@ -6,9 +6,11 @@ import { actorOf } from "../../kernel/authorise.ts";
 import type { Handler } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { cappedUsage } from "../../models/capped-usage.ts";
+import { agentChoice, type ModelChoice, withOtherWay } from "../../models/choice.ts";
 import { tokensOfText } from "../../models/estimate.ts";
 import { keyCharacterProblem } from "../../models/key-characters.ts";
-import { resolveModelId } from "../../models/resolve.ts";
+import { modelProblem } from "../../models/providers.ts";
+import { DEMO, resolveModelId } from "../../models/resolve.ts";
 import { callTerms } from "../../models/terms.ts";
 import type { ModelClient, ModelOutcome } from "../../ports/model.ts";
 import { failure, type GsvError, type Result, succeed } from "../../ports/result.ts";
@@ -31,10 +33,18 @@ export function modelTest(ports: ModelTestPorts): Handler<"model.test"> {
   let running = 0;
   return async ({ connection }, { model: asked, apiKey }) => {
     const { audit, config } = ports;
-    const { provider, id } = asked ?? config.agent(config.defaultAgentId()).model ?? config.effective().model;
+    const agentId = config.defaultAgentId();
+    const ofAgent = config.agent(agentId).model;
+    const { provider, id } = asked ?? ofAgent ?? config.effective().model;
     const model: ModelRef = { provider, id };
+    // A stored one of an earlier version still answers.
+    const problem = asked && provider === DEMO ? modelProblem(model, config.effective()) : undefined;
     const begun =
-      running < TESTED_AT_ONCE ? begin(ports, model, apiKey) : failure("limit.rate", "Too many models are being tested at once.");
+      problem !== undefined
+        ? failure("model.unknown", problem.message, problem.hint)
+        : running < TESTED_AT_ONCE
+          ? begin(ports, model, apiKey)
+          : failure("limit.rate", "Too many models are being tested at once.");
     const entry = { actor: actorOf(connection.principal), action: "model.test", target: nameOf(ports, model) };
     // Before the call, so that none is without its entry.
     if (!begun.ok) {
@@ -44,7 +54,10 @@ export function modelTest(ports: ModelTestPorts): Handler<"model.test"> {
     running++;
     try {
       await audit.append({ ...entry, decision: "allowed" });
-      return await testModel(ports, model, apiKey, begun);
+      const tested = await testModel(ports, model, apiKey, begun);
+      if (tested.ok || asked !== undefined) return tested;
+      const choice: ModelChoice = ofAgent === undefined ? { kind: "config" } : agentChoice(agentId, config.effective().agents?.list);
+      return { ok: false, error: withOtherWay(tested.error, choice) };
     } finally {
       running--;
     }

@@ -1,7 +1,7 @@
 /** The import that is under way, its pages, and what it has written; and the gateway's own tables as records. Decides nothing. */
 import type { MoveHome } from "../../../../protocol/gen/types.ts";
-import { countObject, levelsOf, readObject, writeRecords } from "../../platform/object-rows.ts";
-import { all, type Database, type Migration, one, run } from "../../platform/sql.ts";
+import { countObject, readObject, writeRecords } from "../../platform/object-rows.ts";
+import { all, type Database, levelsOf, type Migration, one, run } from "../../platform/sql.ts";
 import type { MovedState, ObjectCursor, ObjectKind, ObjectPage, ObjectRecord } from "../../ports/moving.ts";
 import type { MoveCounts } from "./records.ts";
 

@@ -7,7 +7,7 @@ import { hopsOfRun } from "../../kernel/routing/hops.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { once } from "../../../../protocol/runtime/once.ts";
 import { parseModel } from "../../models/choose.ts";
-import { providerProblem } from "../../models/providers.ts";
+import { modelProblem as problemOf } from "../../models/providers.ts";
 import type { ApprovalsPort } from "../../ports/approvals.ts";
 import type { ChannelsOutPort } from "../../ports/channels.ts";
 import type { NodeLooksPort, NodesPort } from "../../ports/nodes.ts";
@@ -62,7 +62,7 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & W
     // Here, and not in the part that is loaded later, which would have a second copy of the models' catalogue.
     const modelProblem = (text: string): string | undefined => {
       const model = parseModel(text);
-      const problem = model && providerProblem(model.provider, ports.config.effective());
+      const problem = model && problemOf(model, ports.config.effective());
       return model === undefined ? `\`${text}\` is not a model.` : problem && sentence(problem);
     };
     // Most wakes of the gateway have nothing to do with jobs, so what works on them is loaded when it is needed.

@@ -1,5 +1,5 @@
 /** Reads and changes the configuration by path. PURE: takes the settings, returns the new settings or the reason for a refusal. */
-import type { GsvConfig } from "../../../../protocol/gen/types.ts";
+import type { GsvConfig, ModelRef } from "../../../../protocol/gen/types.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { checkGsvConfig } from "../../../../protocol/gen/validators/checks.js";
 import type { Cell } from "../../../../protocol/runtime/cells.ts";
@@ -11,7 +11,8 @@ import { notificationProblems } from "../../notify/places.ts";
 import { beatSettings } from "../../schedule/beat.ts";
 import { guestToolProblem } from "../../tools/guest-tools.ts";
 import { keyCharacterProblem } from "../../models/key-characters.ts";
-import { providerProblem } from "../../models/providers.ts";
+import { modelProblem, providerProblem } from "../../models/providers.ts";
+import { isDemo } from "../../models/resolve.ts";
 import { compileLinks } from "../routing/identity-links.ts";
 import type { GsvError, Problem } from "../../ports/result.ts";
 import { fail } from "../outcome.ts";
@@ -204,29 +205,28 @@ const modelsOf = ({
   model,
   agents,
   compaction,
-}: Readonly<GsvConfig>): readonly (readonly [path: string, provider: string | undefined])[] => [
-  ["model.provider", model?.provider],
-  ...(model?.fallbacks ?? []).map(({ provider }, index): [string, string] => [`model.fallbacks[${index}].provider`, provider]),
-  ...Object.entries(model?.tiers ?? {}).map(([tier, chosen]): [string, string | undefined] => [
-    `model.tiers.${tier}.provider`,
-    chosen?.provider,
-  ]),
-  ...(agents?.list ?? []).map(({ model: own }, index): [string, string | undefined] => [
-    `agents.list[${index}].model.provider`,
-    own?.provider,
-  ]),
-  ["compaction.model.provider", compaction?.model?.provider],
+}: Readonly<GsvConfig>): readonly (readonly [path: string, model: Partial<ModelRef> | undefined])[] => [
+  ["model", model],
+  ...(model?.fallbacks ?? []).map((chosen, index) => [`model.fallbacks[${index}]`, chosen] as const),
+  ...Object.entries(model?.tiers ?? {}).map(([tier, chosen]) => [`model.tiers.${tier}`, chosen] as const),
+  ...(agents?.list ?? []).map(({ model: own }, index) => [`agents.list[${index}].model`, own] as const),
+  ["compaction.model", compaction?.model],
 ];
-/** A provider or a key's name that cannot be used, and an empty key. What was stored before blocks no other change. */
+/** A provider, a model of the demo or a key's name that cannot be used, and an empty key. What was stored before blocks no other change. */
 function badProvider(before: Readonly<GsvConfig>, next: Readonly<GsvConfig>): Problem | undefined {
   const at = (path: string, { message, hint }: Problem): Problem => ({
     message: `${path}: ${message}`,
     ...(hint === undefined ? {} : { hint }),
   });
-  const used = new Set(modelsOf(before).map(([, provider]) => provider));
-  for (const [path, provider] of modelsOf(next)) {
-    const problem = provider === undefined || used.has(provider) ? undefined : providerProblem(provider, next);
-    if (problem !== undefined) return at(path, problem);
+  const stored = modelsOf(before).map(([, model]) => model);
+  for (const [path, { provider, id } = {}] of modelsOf(next)) {
+    if (provider === undefined) continue;
+    const problem = stored.some((model) => model?.provider === provider) ? undefined : providerProblem(provider, next);
+    if (problem !== undefined) return at(`${path}.provider`, problem);
+    // After a change of the provider alone, the id is that of the model before: the demo ignores it.
+    if (id === undefined || stored.some((model) => model?.id === id)) continue;
+    const other = isDemo({ provider, id }) ? modelProblem({ provider, id }, next) : undefined;
+    if (other !== undefined) return at(`${path}.id`, other);
   }
   for (const [name, key] of Object.entries(next.apiKeys ?? {})) {
     const path = formatPath(["apiKeys", name]);

@@ -22,7 +22,8 @@ const isEffective = (value: unknown): value is EffectiveConfig =>
 /** A provider without a configured model uses its usual one: that one is in force. */
 function withUsedModel(merged: unknown): unknown {
   const [provider, id] = ["provider", "id"].map((name) => getAt(merged, ["model", name]));
-  if (typeof provider !== "string" || typeof id !== "string") return merged;
+  // The id may be set before its provider.
+  if (typeof provider !== "string" || typeof id !== "string" || provider === DEMO) return merged;
   return setAt(merged, ["model", "id"], resolveModelId({ provider, id }), () => ({}));
 }
 

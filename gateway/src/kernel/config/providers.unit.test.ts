@@ -29,6 +29,25 @@ describe("[F6] providers and keys", () => {
       );
   });
 
+  test("[R6] the demo has one model, wherever a model is named; a change of the provider alone keeps the id, which the demo ignores", () => {
+    const model = { provider: "demo", id: "nope" };
+    for (const [path, value, at] of [
+      ["model", model, "model.id"],
+      ["model.fallbacks", [model], "model.fallbacks[0].id"],
+      ["model.tiers.sub", model, "model.tiers.sub.id"],
+      ["agents.list", [{ id: "a", model }], "agents.list[0].model.id"],
+    ] as const)
+      assert.equal(
+        refusal({}, path, value),
+        `config.invalid: ${at}: The provider demo has no model "nope". Its only model is \`demo/demo\`.`,
+      );
+    assert.match(refusal({ model: { provider: "demo" } }, "model.id", "gpt-5"), /no model "gpt-5"/);
+    assert.equal(refusal({}, "model.id", "gpt-5"), "accepted", "its provider may be set next");
+    assert.equal(refusal({ model: { provider: "openai", id: "gpt-5" } }, "model.provider", "demo"), "accepted");
+    assert.equal(refusal({ model }, "model.maxTokens", 5), "accepted", "one of an earlier version blocks no other change");
+    assert.equal(refusal({}, "model", { provider: "demo", id: "demo" }), "accepted");
+  });
+
   test("a name that is near none lists the providers, and says what to do for one's own server", () => {
     assert.match(refusal({}, "model.provider", 5), /There is no provider "5"\. Built in are anthropic, .* first set `model\.baseUrl`/);
     assert.match(refusal({}, "model.provider", "openai-codex"), /is not built in\. It needs the login of a ChatGPT subscription\. Use /);

@@ -2,6 +2,7 @@
  * CallModel: makes one call of a model for a step of a run, within the limits of spend, and reports its end as one event. A conversation
  * that must be compacted first is reported instead. Never retries and runs no tool: the machine decides what follows.
  */
+import { withOtherWay } from "../../models/choice.ts";
 import type { SessionMedia } from "../../ports/media.ts";
 import type { ModelClient, ModelOutcome } from "../../ports/model.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
@@ -19,7 +20,7 @@ import type { Delta } from "../publisher.ts";
 import type { Flight } from "../pump.ts";
 import type { Allowed, SpendGate } from "../spend-gate.ts";
 import type { RunContexts } from "../run-context.ts";
-import { budgetOf, modelAt, modelsFor, thinkLevelFor } from "../run-settings.ts";
+import { budgetOf, choiceAt, modelAt, modelsFor, thinkLevelFor } from "../run-settings.ts";
 import { boundary, decideCalls, type DecidePorts } from "../decided-calls.ts";
 import { sentCall } from "../sent-call.ts";
 import { runTools } from "../tools.ts";
@@ -133,7 +134,11 @@ export class ModelCaller {
     const model = modelAt(models, run.modelIndex);
     // Before anything is compacted: a summary by a model that cannot be called would only lose the conversation's context.
     const refusal = this.#ports.model.refusal(model, config, access);
-    if (refusal) return failed(refusal, false, { context, models: models.length });
+    if (refusal)
+      return failed(withOtherWay(refusal, choiceAt(run.modelIndex, run, state.settings, context)), false, {
+        context,
+        models: models.length,
+      });
     const registry = runTools(state.identity, this.#ports.native, context);
     const tools = registry.definitions;
     const thinkLevel = thinkLevelFor(run, state.settings, config);

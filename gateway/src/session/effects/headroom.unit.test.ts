@@ -155,6 +155,26 @@ describe("[R7] before a model call", () => {
     assert.ok(event?.type === "ModelFailed" && !event.retryable);
     assert.deepEqual([event.error, requests.length], [refusal, 0]);
   });
+  test("[R6] [P10] a refusal for a missing key ends with the way back of the place whose model counts", async () => {
+    const refusal: GsvError = {
+      reason: "model.not_configured",
+      message: "No key is set for P.",
+      hint: "Run `gsv config set apiKeys.p -`.",
+    };
+    const hint = async (over: Parameters<typeof callModel>[0]): Promise<string | undefined> => {
+      const { event } = await callModel({ ...over, refusal });
+      return event?.type === "ModelFailed" ? event.error.hint : undefined;
+    };
+    assert.match(
+      (await hint({ window: 4_000 })) ?? "",
+      /apiKeys\.p -`, or use the built-in demo model: `gsv config set model\.provider demo`\.$/,
+    );
+    const own = { settings: { model: { provider: "p", id: "m" } } };
+    assert.match(
+      (await hint({ window: 4_000, state: own })) ?? "",
+      /apiKeys\.p -`, or go back to the configured model: `\/model default`\.$/,
+    );
+  });
   test("[R10] when compaction is tried already, disabled or impossible, the view is shortened", async () => {
     for (const over of [
       { run: { compactionTried: true } },

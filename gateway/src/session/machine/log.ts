@@ -92,6 +92,8 @@ export interface NoticeRow extends RowBase {
   readonly notice: NoticeKind;
   readonly text: string;
   readonly reason?: string;
+  /** With `error`: the end of the text that says what to do next. Absent: the text has no such end, or it is of a version that kept none. */
+  readonly hint?: string;
   readonly forModel?: string;
   /** The text is an answer of the agent, in Markdown. */
   readonly isAnswer?: true;

@@ -2,7 +2,7 @@
  * The session's tables in the SQLite of its Durable Object. A plain message costs six rows in three transactions (rule D2):
  * log, seen, state; log, state; state. The first message creates the tables; reading never does.
  */
-import { migrate } from "../../platform/sql.ts";
+import { migrateAll } from "../../platform/sql.ts";
 import type { Origin } from "../../ports/origin.ts";
 import type { Answer } from "../machine/event.ts";
 import type { QueueOp, ResultOp, Step } from "../machine/draft.ts";
@@ -58,7 +58,7 @@ export class SqlStore implements SessionStore {
   }
   #prepare(): void {
     if (this.#exists()) return;
-    migrate(this.#storage, SESSION_TABLES, SESSION_MIGRATIONS);
+    migrateAll(this.#storage, [[SESSION_TABLES, SESSION_MIGRATIONS]]);
     this.#hasTables = true;
   }
   #exists(): boolean {
@@ -67,7 +67,7 @@ export class SqlStore implements SessionStore {
       const found =
         this.#storage.sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'").toArray().length > 0;
       // An object with tables of an older version is migrated at its first use.
-      if (found) migrate(this.#storage, SESSION_TABLES, SESSION_MIGRATIONS);
+      if (found) migrateAll(this.#storage, [[SESSION_TABLES, SESSION_MIGRATIONS]]);
       this.#hasTables = found;
     }
     return this.#hasTables;

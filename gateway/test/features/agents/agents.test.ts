@@ -57,6 +57,25 @@ describe("[P3.1] listing agents", () => {
     ]);
     expect((await agents())[0]?.lastActiveAt).toBeGreaterThan(0);
   });
+  test("[R6] an agent whose model has no key is made, with a warning that says how to set it; so is a change of its model", async () => {
+    const warning = "No key is set for OpenAI. Run `gsv config set apiKeys.openai -`.";
+    expect(await admin.ok("agents.create", { agentId: "work", model: { provider: "openai", id: "x" } })).toMatchObject({
+      warnings: [warning],
+    });
+    expect(await admin.ok("agents.create", { agentId: "own", model: { provider: "ollama", id: "x" } })).not.toHaveProperty("warnings");
+    const list = await admin.ok<{ value: { id: string }[] }>("config.get", { path: "agents.list" });
+    const at = `agents.list[${list.value.findIndex(({ id }) => id === "work")}]`;
+    expect(await admin.ok("config.set", { path: `${at}.model`, value: { provider: "openai", id: "y" } })).toMatchObject({
+      warnings: [`work: ${warning}`],
+    });
+    expect(await admin.ok("config.set", { path: `${at}.description`, value: "d" })).not.toHaveProperty("warnings");
+    await admin.ok("config.set", { path: "apiKeys.openai", value: "sk-0123456789" });
+    expect(await admin.ok("config.set", { path: `${at}.model.id`, value: "z" })).not.toHaveProperty("warnings");
+    expect(await admin.refused("agents.create", { agentId: "toy", model: { provider: "demo", id: "nope" } })).toMatchObject({
+      reason: "config.invalid",
+      hint: "Its only model is `demo/demo`.",
+    });
+  });
   test("showing an agent: its files and bindings", async () => {
     await admin.ok("agents.create", {
       agentId: "work",

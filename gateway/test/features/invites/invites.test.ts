@@ -3,7 +3,7 @@ import { abortAllDurableObjects, reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";
-import { client, fakeSessions, fetchWorker, gateway, node, type Peer, seed, token } from "../../support/gateway.ts";
+import { client, eventually, fakeSessions, fetchWorker, gateway, node, type Peer, seed, token } from "../../support/gateway.ts";
 import { evict } from "../../support/evict.ts";
 
 type Invited = ResultOf<"invite.create">;
@@ -86,6 +86,25 @@ describe("[RM7] an invitation", () => {
     expect(await join((await invite("node", "laptop")).secret)).toMatchObject({ status: 200, nodeId: "laptop" });
   });
 
+  test("for a machine that is connected now is made, with a warning that names the other way", async () => {
+    expect(await invite("node", "laptop")).not.toHaveProperty("warning");
+    const { token: made } = await token("node", { nodeId: "laptop" });
+    const laptop = await node("laptop", made);
+    const { warning, secret } = await invite("node", "laptop");
+    expect(warning).toBe(
+      "A machine called `laptop` is connected. If this is another machine, choose another name: `gsv invite node --name OTHER`.",
+    );
+    expect(await join(secret)).toMatchObject({ status: 200, nodeId: "laptop" });
+    for (const [kind, name] of [
+      ["client", "laptop"],
+      ["node", "desk"],
+      ["node", undefined],
+    ] as const)
+      expect(await invite(kind, name)).not.toHaveProperty("warning");
+    laptop.socket.close(1000);
+    await eventually(async () => expect(await invite("node", "laptop")).not.toHaveProperty("warning"));
+  });
+
   test("takes no name that differs from another machine's only in case", async () => {
     await token("node", { nodeId: "laptop" });
     const { secret } = await invite("node");
@@ -99,7 +118,7 @@ describe("[RM7] an invitation", () => {
     ] as const)
       expect(await peer.refused(method, params)).toMatchObject({
         reason: "protocol.invalid_params",
-        message: expect.stringContaining("machine `laptop` already"),
+        message: expect.stringContaining("already called `laptop`"),
       });
     await token("node", { nodeId: "desk" });
     expect(await join(early.secret)).toMatchObject({ status: 400, reason: "protocol.invalid_params" });

@@ -112,10 +112,32 @@ test("[F6] providers and their models are listed with what is known of them, and
     price: { input: 0.75, output: 4.5, cacheRead: 0.075, cacheWrite: 0 },
   });
   expect(await admin.ok("models.list", { provider: "ollama" })).toEqual({ models: [] });
+  expect(await admin.ok("models.list", { provider: "demo" })).toMatchObject({ models: [{ id: "demo", price: { input: 0, output: 0 } }] });
   expect(await admin.refused("models.list", { provider: "opnai" })).toMatchObject({
     reason: "model.unknown",
     message: expect.stringContaining("Did you mean openai?"),
   });
+});
+
+test("[R6] a model that the demo does not have is not tested", async () => {
+  const said = await admin.refused("model.test", { model: { provider: "demo", id: "nope" } });
+  expect(said).toMatchObject({
+    reason: "model.unknown",
+    message: 'The provider demo has no model "nope".',
+    hint: "Its only model is `demo/demo`.",
+  });
+  expect(requests).toEqual([]);
+  outcome = replied({});
+  expect(await admin.ok("model.test", { model: { provider: "demo", id: "demo" } })).toMatchObject({ model: { id: "demo" } });
+});
+
+test("[R6] the configured model without its key: the hint ends with the demo model; that of another model does not", async () => {
+  const error = { reason: "model.not_configured", message: "No key is set.", hint: "Run `gsv config set apiKeys.p -`." } as const;
+  outcome = { kind: "failed", error, retryable: false };
+  expect((await admin.refused("model.test", {})).hint).toBe(
+    "Run `gsv config set apiKeys.p -`, or use the built-in demo model: `gsv config set model.provider demo`.",
+  );
+  expect((await admin.refused("model.test", { model: CLAUDE })).hint).toBe("Run `gsv config set apiKeys.p -`.");
 });
 
 test("a key with a character that no key has is refused before the model is called, without the key", async () => {

@@ -61,6 +61,7 @@ export function endWithError(d: Draft, name: TransitionName, run: ActiveRun, err
     runId: run.runId,
     text: sentence(error),
     reason: error.reason,
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
     usage: run.spent,
     ...failedOf(run),
     // The model of a guest's conversation would say what it knows.

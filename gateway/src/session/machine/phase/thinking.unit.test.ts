@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Origin } from "../../../ports/origin.ts";
-import { ERRORS } from "../../../../../protocol/gen/errors.ts";
 import type { Usage } from "../../../../../protocol/gen/types.ts";
 import type { AssistantMessage } from "../../../ports/messages.ts";
 import type { EventOf } from "../event.ts";
