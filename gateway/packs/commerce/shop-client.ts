@@ -81,9 +81,10 @@ async function once(
   if (status === 429) return { kind: "again", why: "it limits requests.", ...pauseOf(response.headers.get("retry-after")) };
   if (status >= 500) return { kind: "again", why: `it answered with status ${status}.` };
   if (status === 401 || status === 403)
-    return end(failure("pack.rejected", "Shopify rejected the access token, or the token lacks a right. Set another one."));
-  if (status !== 200) return end(failure("pack.rejected", `Shopify answered with status ${status}. Check the shop's domain.`));
-  if (text === undefined) return end(failure("pack.rejected", `Shopify's answer has more than ${MAX_ANSWER_BYTES} bytes. Ask for less.`));
+    return end(failure("pack.rejected", "Shopify rejected the access token, or the token lacks a right.", "Set another one."));
+  if (status !== 200) return end(failure("pack.rejected", `Shopify answered with status ${status}.`, "Check the shop's domain."));
+  if (text === undefined)
+    return end(failure("pack.rejected", `Shopify's answer has more than ${MAX_ANSWER_BYTES} bytes.`, "Ask for less."));
   return readAnswer(text, excerpt);
 }
 function readAnswer(text: string, excerpt: PackContext["excerpt"]): Attempt {

@@ -33,7 +33,8 @@ export function takeIn(input: SessionSend, wall: number, current?: ModelRef): Re
   if (bytes > LIMITS.messageBytes)
     return failure(
       "chat.too_long",
-      `The message has ${bytes} bytes; at most ${LIMITS.messageBytes} are accepted. Put it into a file and name the file.`,
+      `The message has ${bytes} bytes; at most ${LIMITS.messageBytes} are accepted.`,
+      "Put it into a file and name the file.",
     );
   const attachments = input.attachments ?? [];
   if (input.text.trim() === "" && attachments.length === 0) return failure("chat.empty", "The message is empty.");
@@ -84,7 +85,8 @@ function sized(message: IntakeMessage): Result<IntakeMessage> {
   if (bytes > MESSAGE_ROW_BYTES)
     return failure(
       "chat.too_long",
-      `The message has ${bytes} bytes; at most ${MESSAGE_ROW_BYTES} are accepted. Put it into a file and send the file.`,
+      `The message has ${bytes} bytes; at most ${MESSAGE_ROW_BYTES} are accepted.`,
+      "Put it into a file and send the file.",
     );
   return { ok: true, value: { ...message, bytes } };
 }

@@ -127,9 +127,13 @@ export function createArchiveReader(bucket: Bucket): ArchiveReader {
       const prefix = `${archivesPrefix(agentId)}${text}-part`;
       const parts = await guarded("be searched", () => bucket.list({ prefix, limit: 1 }));
       if (parts.ok && parts.value.objects.length > 0)
-        return failure("path.not_found", `The session \`${text}\` has only transcripts of parts so far. List them and name one.`);
+        return failure(
+          "path.not_found",
+          `The session \`${text}\` has only transcripts of parts so far.`,
+          "List them and name one: `gsv session history`.",
+        );
     }
-    return failure("path.not_found", `There is no transcript \`${path.value}\`. See \`gsv session history\`.`);
+    return failure("path.not_found", `There is no transcript \`${path.value}\`.`, "List the transcripts: `gsv session history`.");
   }
 
   return {

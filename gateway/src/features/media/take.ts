@@ -43,7 +43,8 @@ export async function takeAttachments(
   if (left > 0 && !badFilesAsNotes)
     return failure(
       "protocol.invalid_params",
-      `A message can have at most ${LIMITS.attachments} files. Send the rest with another message.`,
+      `A message can have at most ${LIMITS.attachments} files.`,
+      "Send the rest with another message.",
     );
   const taken: Taken[] = [];
   // In small groups, so that not all files of 25 MB are in memory twice.

@@ -32,7 +32,7 @@ export async function sendToSession(ports: SendPorts, input: SessionToSession): 
   if (!target.ok) return fail("session.bad_key", `This is not a session key: ${target.problem}.`);
   const { key, address } = target;
   if (!ports.config.hasAgent(address.agentId)) return unknownAgent(ports.config, address.agentId);
-  if (key === from.key) return fail("tool.bad_args", "This is the conversation that you are in. Name another one.");
+  if (key === from.key) return fail("tool.bad_args", "This is the conversation that you are in.", "Name another one.");
   if (address.agentId !== from.agentId && ports.sessions.find(key) === undefined)
     return fail("session.not_found", `There is no session ${key}. gsv__SessionsList lists the sessions.`);
   if (input.origin?.kind === "task" && input.origin.delegation !== undefined)
@@ -41,7 +41,8 @@ export async function sendToSession(ports: SendPorts, input: SessionToSession): 
   if (hops > MAX_HOPS)
     return fail(
       "auth.forbidden",
-      `This message would be number ${hops} in a chain of conversations that write to each other, and at most ${MAX_HOPS} are allowed. Answer here instead.`,
+      `This message would be number ${hops} in a chain of conversations that write to each other, and at most ${MAX_HOPS} are allowed.`,
+      "Answer here instead.",
     );
   const runId = `s2s-${hops}-${(await ports.ids.sha256(callId)).slice(0, RUN_NAME_CHARS)}`;
   const text = `[Message from another conversation of yours, ${from.key}. It is not from the user of this conversation. ${input.waitMs > 0 ? "Your answer to it goes back there." : "That conversation does not wait for an answer."}]\n${fence(`message from the conversation ${from.key}`, message)}`;
