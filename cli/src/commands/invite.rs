@@ -73,6 +73,9 @@ async fn create(context: &Context, kind: InviteKind, args: Invite) -> Outcome {
     let account = context.account()?;
     let (addresses, pin) = reach(&account.url, address)?;
     let invited = context.ask::<InviteCreate>(InviteCreateParams { kind, name }).await?;
+    if let Some(warning) = &invited.warning {
+        context.out.warn(&clean(warning));
+    }
     let code = JoinCode {
         kind,
         addresses,
