@@ -25,18 +25,21 @@ pub struct Account {
 }
 
 impl Account {
-    /// Flags and environment first, then the local config. Without an address: the gateway on this machine.
+    /// Flags and environment first, then the login of this machine's own gateway, then the local config. Without an address: the gateway on this machine.
     pub fn find(global: &Global, config: &Config) -> Outcome<Self> {
         let url = find_url(global, config)?;
-        let token = given(global.token.as_deref()).or_else(|| config.get(Key::Token));
+        // An address that is given may be that of this machine's gateway, while the local config is for another one.
+        let own = || {
+            let layout = given(global.url.as_deref()).and_then(|_| Layout::find().ok())?;
+            login::own_token(&layout, config, &url)
+        };
+        let token = given(global.token.as_deref()).map(str::to_owned);
+        let token = token.or_else(own).or_else(|| config.get(Key::Token).map(str::to_owned));
         let Some(token) = token else {
             return Err(no_token(&url, config));
         };
-        Key::Token.check(token)?;
-        Ok(Self {
-            url,
-            token: token.to_owned(),
-        })
+        Key::Token.check(&token)?;
+        Ok(Self { url, token })
     }
 
     /// A client for requests and their answers, until the connection is lost.

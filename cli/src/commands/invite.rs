@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::context::Context;
 use super::local::Local;
+use super::own_gateway::is_own;
 use crate::args::{Invite, InviteCommand};
 use crate::clean::clean;
 use crate::embedded::layout::Layout;
@@ -98,7 +99,7 @@ async fn create(context: &Context, kind: InviteKind, args: Invite) -> Outcome {
 fn reach(url: &str, given: Vec<String>) -> Outcome<(Vec<String>, Option<Fingerprint>)> {
     let layout = Layout::find()?;
     let local = Local::look(&layout);
-    if local.is_at(&layout, url) {
+    if is_own(&local, &layout, url, None) {
         let listening = local.state().and_then(|state| state.listening.as_ref());
         return of_this_machine(listening, given);
     }

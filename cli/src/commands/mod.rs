@@ -70,6 +70,7 @@ pub mod node_service;
 mod node_token;
 pub mod nodes;
 pub mod notifications;
+mod own_gateway;
 pub mod pair;
 pub mod prompt;
 pub mod search;

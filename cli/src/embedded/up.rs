@@ -151,6 +151,7 @@ pub fn prepare(layout: &Layout, request: &Request) -> Outcome<Preparation> {
         Some(_) => None,
         None => upgrade::before_start(layout, &runtime.manifest.version)?,
     };
+    let lost_certificate = listen::lost_certificate(layout, &request.listen);
     let listening = listen::settle(layout, &request.listen, port)?;
     let ask = match (&cluster, request.new_token) {
         (Some(_), _) => login::Ask::OfCluster,
@@ -165,6 +166,7 @@ pub fn prepare(layout: &Layout, request: &Request) -> Outcome<Preparation> {
     }
     let mut warnings = configure::write(layout, &runtime, port, &bootstrap)?;
     warnings.extend(lost_key);
+    warnings.extend(lost_certificate);
     warnings.extend(restored);
     // A schedule that can't be read counts, too.
     if cluster.is_some() && !matches!(Schedule::read(layout), Ok(None)) {

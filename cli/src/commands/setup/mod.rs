@@ -12,6 +12,7 @@ use self::dialogue::Dialogue;
 use super::chat;
 use super::context::{Context, block_on};
 use super::local::Local;
+use super::own_gateway::is_own;
 use super::{gateway, model as models};
 use crate::args::{Chat, Setup};
 use crate::client::find_url;
@@ -80,5 +81,5 @@ fn is_here(context: &Context, layout: &Layout) -> Outcome<bool> {
         return Ok(true);
     }
     let url = find_url(&context.global, &config)?;
-    Ok(Local::look(layout).is_at(layout, &url))
+    Ok(is_own(&Local::look(layout), layout, &url, Some(&config)))
 }
