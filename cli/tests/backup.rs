@@ -201,7 +201,8 @@ fn bk14_times_are_in_the_zone_of_the_gateways_settings() {
     assert!(!set.stderr.contains("Keep the passphrase elsewhere"), "{set:?}");
     let file = home.state().join("backups/schedule.json");
     let setting: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
-    let kept = serde_json::json!([{"name": "a.backup", "beganAt": 4_102_444_800_000_u64, "endedAt": 4_102_444_800_000_u64, "bytes": 1}]);
+    let now = u64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap();
+    let kept = serde_json::json!([{"name": "a.backup", "beganAt": now, "endedAt": now, "bytes": 1}]);
     let record = serde_json::json!({"id": setting["id"], "kept": kept});
     let record_file = home.state().join("backups/record.json");
     std::fs::write(&record_file, record.to_string()).unwrap();

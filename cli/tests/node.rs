@@ -82,7 +82,25 @@ fn the_doctor_of_a_machine_that_is_only_a_node_looks_at_the_node() {
         let checks = run.json()["checks"].as_array().unwrap().clone();
         checks.into_iter().find(|check| check["name"] == name).unwrap()
     };
-    let run = home.gsv(["doctor", "--json"]).failed(1);
+    // The gateway knows the token: it only refuses a client with it.
+    for (code, reason, says) in [
+        (403, "auth.forbidden", "gsv node --id desk"),
+        (
+            401,
+            "auth.required",
+            "Make an invitation on the gateway's machine: `gsv invite node`",
+        ),
+    ] {
+        let child = start(home.command().args(["doctor", "--json"]));
+        let (mut connection, request) = gateway.greet();
+        assert_eq!(connection.hello["auth"]["token"], "gsv_node_n1_beef");
+        assert_eq!(connection.hello["client"]["mode"], "client");
+        connection.error(&request, code, reason, "No.");
+        connection.close(4001, reason);
+        let run = finish(child).failed(1);
+        assert!(check(&run, "node")["next"].as_str().unwrap().contains(says), "{run:?}");
+    }
+    let run = home.gsv(["doctor", "--offline", "--json"]).failed(1);
     assert_eq!(check(&run, "token")["level"], "ok");
     assert_eq!(check(&run, "node")["level"], "fail");
     assert!(run.stdout.contains("gsv node --id desk"), "{run:?}");
@@ -393,6 +411,18 @@ fn the_log_of_a_node_that_this_machine_does_not_have_is_refused() {
     assert!(run.stderr.contains("Its nodes: laptop."), "{run:?}");
     // One that has not logged anything yet.
     home.gsv(["node", "logs", "--id", "laptop"]).ok();
+}
+
+#[test]
+fn node_list_is_the_list_of_machines() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let child = start(home.command().args(["node", "list"]));
+    let mut connection = gateway.accept();
+    let request = connection.expect("nodes.list");
+    let lap = json!({"nodeId": "lap", "online": false, "hostCapabilities": [], "toolCapabilities": {}, "tools": []});
+    connection.answer(&request, &json!({"nodes": [lap], "count": 1}));
+    assert!(finish(child).ok().stdout.contains("lap"));
 }
 
 #[test]

@@ -63,7 +63,7 @@ pub mod messages;
 pub mod model;
 pub mod move_home;
 pub mod node;
-mod node_files;
+pub mod node_files;
 pub mod node_forget;
 pub mod node_sandbox;
 pub mod node_service;
