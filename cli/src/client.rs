@@ -60,7 +60,11 @@ impl Account {
         options.token = Some(self.token.clone());
         env!("CARGO_PKG_VERSION").clone_into(&mut options.version);
         options.reconnect = reconnect;
-        let (link, events) = Link::connect(options).await.map_err(|error| link_failure(&error))?;
+        let (link, events) = Link::connect(options).await.map_err(|error| match &error {
+            // The error's address is without the certificate, which tells another machine's gateway from this one's.
+            LinkError::Unreachable { url, cause } => unreachable(&self.url, url, cause),
+            _ => link_failure(&error),
+        })?;
         if let Some(zone) = link.hello().and_then(|hello| hello.server.time_zone) {
             use_zone(&zone);
         }
@@ -144,7 +148,8 @@ pub fn is_here(url: &str) -> bool {
     login::is_unpinned_loopback(url)
 }
 
-fn unreachable(url: &str, cause: &str) -> Failure {
+/// `shown`: the address for people.
+fn unreachable(url: &str, shown: &str, cause: &str) -> Failure {
     let next = if is_here(url) {
         "Is it running? Start it with `gsv up`, or set another address with `gsv local-config set url ...`."
     } else {
@@ -152,13 +157,13 @@ fn unreachable(url: &str, cause: &str) -> Failure {
     };
     Failure {
         reason: Some(errors::LINK_UNREACHABLE.reason.to_owned()),
-        ..Failure::later(format!("The gateway at {url} cannot be reached: {cause}."), next)
+        ..Failure::later(format!("The gateway at {shown} cannot be reached: {cause}."), next)
     }
 }
 
 pub fn link_failure(error: &LinkError) -> Failure {
     match error {
-        LinkError::Unreachable { url, cause } => unreachable(url, cause),
+        LinkError::Unreachable { url, cause } => unreachable(url, url, cause),
         LinkError::Remote(shape) | LinkError::Refused { error: shape } => Failure::from_wire(shape),
         // These sentences end with what to do.
         _ => Failure {
@@ -204,7 +209,7 @@ pub fn never_connected(url: &str, event: &LinkEvent) -> Option<Failure> {
         LinkEvent::Disconnected {
             reason,
             retry_in: Some(_),
-        } => Some(unreachable(url, reason)),
+        } => Some(unreachable(url, url, reason)),
         _ => None,
     }
 }
@@ -220,7 +225,7 @@ mod tests {
             ("ws://localhost:1/ws", true),
             ("https://gsv.example.org", false),
         ] {
-            let failure = unreachable(url, "refused");
+            let failure = unreachable(url, url, "refused");
             assert_eq!(failure.next.contains("`gsv up`"), here, "{url}");
             assert!(
                 failure.message.contains(url) && failure.message.contains("refused"),

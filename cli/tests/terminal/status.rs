@@ -177,11 +177,6 @@ fn ct3_an_answer_where_nothing_can_be_repainted_is_written_once_without_codes() 
     command.args(["chat", "hello"]);
     let mut terminal = Terminal::of_kind(command, "dumb");
     let mut connection = gateway.accept();
-    let follow = connection.expect("session.subscribe");
-    connection.answer(
-        &follow,
-        &json!({"sessionKey": SESSION, "seq": 0, "events": [], "state": "idle"}),
-    );
     let run = connection.started(1);
     connection.chat(&run, &delta(1, 1, 0, "Good **day"));
     connection.chat(
