@@ -16,7 +16,7 @@ use super::context::Context;
 use super::copy_folder;
 use super::copy_listing::version_of;
 use super::copy_progress::{Progress, line};
-use super::copy_run::{Copied, Endpoint, Session, Wanted, failure_of};
+use super::copy_run::{Copied, Endpoint, Session, Wanted, failure_of, stopped};
 use super::copy_screen::{is_shown, show};
 use crate::args::Copy;
 use crate::clean::one_line;
@@ -30,8 +30,6 @@ const FIRST_LOOK: Duration = Duration::from_millis(50);
 const LAST_LOOK: Duration = Duration::from_millis(500);
 /// A gateway that is started again in this time is waited for.
 const GATEWAY_BACK: Duration = Duration::from_secs(120);
-/// For the answer to a cancellation.
-const CANCELLED: Duration = Duration::from_secs(3);
 
 pub async fn run(context: &Context, args: Copy) -> Outcome {
     let source = endpoint(&args.source)?;
@@ -294,23 +292,6 @@ async fn cancel(context: &Context, id: TransferKey) -> bool {
     let is_known = client.call::<TransferCancel>(TransferCancelParams { id }).await.is_ok();
     client.close().await;
     is_known
-}
-
-/// Tells the gateway that a copy is not wanted any more. A second signal ends the wait, and a gateway that does not answer is
-/// waited for only a moment.
-pub async fn stopped(cancelled: impl Future<Output = bool>) -> Failure {
-    let is_known = tokio::select! {
-        known = tokio::time::timeout(CANCELLED, cancelled) => known.unwrap_or(false),
-        () = stop_signal() => false,
-    };
-    let interrupted = Failure::interrupted();
-    if is_known {
-        return interrupted;
-    }
-    Failure {
-        message: "Stopped. The gateway did not answer, so it may go on with the copy for some minutes.".into(),
-        ..interrupted
-    }
 }
 
 fn told(context: &Context, transfer: &Transfer, source: &Endpoint, destination: &Endpoint, took: Duration) -> Outcome {

@@ -13,10 +13,9 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::context::Context;
-use super::copy::stopped;
 use super::copy_listing::{Listing, here, there};
 use super::copy_progress::{Progress, line};
-use super::copy_run::{Copied, Endpoint, Session, Wanted};
+use super::copy_run::{Copied, Endpoint, Session, Wanted, stopped};
 use super::copy_screen::{is_shown, show};
 use crate::args::Copy;
 use crate::clean::{one_line, visible};

@@ -21,6 +21,7 @@ use tokio::sync::watch;
 use crate::clean::one_line;
 use crate::client::{Account, link_failure, never_connected};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::stop_signal::stop_signal;
 
 const BUFFER: usize = 256 * 1024;
 /// How a program writes its own end for the gateway.
@@ -30,6 +31,8 @@ const FIRST_LOOK: Duration = Duration::from_millis(50);
 const LAST_LOOK: Duration = Duration::from_millis(500);
 /// A gateway that is started again in this time is waited for.
 const GATEWAY_BACK: Duration = Duration::from_secs(120);
+/// For the answer to a cancellation.
+const CANCELLED: Duration = Duration::from_secs(3);
 /// Earlier runs of the same command in one day. More are no runs of a person.
 const EARLIER: u32 = 1 << 20;
 
@@ -304,6 +307,23 @@ impl Session {
             let (ends, id, path) = (Arc::clone(&self.ends), id.clone(), path.clone());
             let _ = tokio::task::spawn_blocking(move || ends.clear(id.as_str(), &path)).await;
         }
+    }
+}
+
+/// Tells the gateway that a copy is not wanted any more. A second signal ends the wait, and a gateway that does not answer is
+/// waited for only a moment.
+pub async fn stopped(cancelled: impl Future<Output = bool>) -> Failure {
+    let is_known = tokio::select! {
+        known = tokio::time::timeout(CANCELLED, cancelled) => known.unwrap_or(false),
+        () = stop_signal() => false,
+    };
+    let interrupted = Failure::interrupted();
+    if is_known {
+        return interrupted;
+    }
+    Failure {
+        message: "Stopped. The gateway did not answer, so it may go on with the copy for some minutes.".into(),
+        ..interrupted
     }
 }
 
