@@ -90,4 +90,9 @@ test("[ST9] an answer that cannot be stored counts as none: nothing leaves, and 
   asked.at(-1)?.answer(false);
   await answer;
   assert.equal(permission.isHeld, true);
+  // An answer that is stored ends the growing waits.
+  const next = permission.ask();
+  asked.at(-1)?.fail();
+  await next;
+  assert.equal(permission.nextAt(), state.now + 750);
 });
