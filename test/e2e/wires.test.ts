@@ -59,7 +59,10 @@ describe("a cloud of models", () => {
   it("[F6] a provider that cannot be used is refused with what to use instead", async () => {
     const client = await machine.client();
     await client.call("config.unset", { path: "model" });
-    await assert.rejects(client.call("config.set", { path: "model.provider", value: "openai-codex" }), /is not built in\. It needs the login/);
+    await assert.rejects(
+      client.call("config.set", { path: "model.provider", value: "openai-codex" }),
+      /is not built in\. It needs the login/,
+    );
     await assert.rejects(client.call("config.set", { path: "cloud.awsRegion", value: "no region/.." }), /config\.invalid/);
     await client.call("config.set", { path: "model", value: { provider: "cloudflare-workers-ai", id: "@cf/openai/gpt-oss-20b" } });
     const end = await client.ask("hello");
