@@ -9,6 +9,7 @@ import { backoffMs } from "../../../../protocol/runtime/backoff.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { Sink } from "../../kernel/subscriptions.ts";
 import { parseModel } from "../../models/choose.ts";
+import { DEMO, isDemo } from "../../models/resolve.ts";
 import type { Origin } from "../../ports/origin.ts";
 import type { PacksPort } from "../../ports/packs.ts";
 import { sentence } from "../../ports/result.ts";
@@ -310,7 +311,8 @@ function directivesOf({ body: { spec } }: Job): Directives {
   if (spec.mode !== "task") return {};
   const model = spec.model === undefined ? undefined : parseModel(spec.model);
   return {
-    ...(model === undefined ? {} : { model }),
+    // A job of an earlier version may name another model of the demo, which has one.
+    ...(model === undefined ? {} : { model: isDemo(model) ? { ...model, id: DEMO } : model }),
     ...(spec.thinking === undefined ? {} : { thinkLevel: spec.thinking }),
   };
 }

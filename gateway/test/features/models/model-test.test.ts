@@ -201,7 +201,7 @@ test("[P10] what to do is the hint: for a key, for a key's characters and for a 
   expect(await refused("openai")).toMatchObject({
     reason: "model.not_configured",
     message: "No key is set for OpenAI.",
-    hint: "Run `gsv config set apiKeys.openai -`, or try the built-in demo model: `gsv config set model.provider demo`.",
+    hint: "Run `gsv config set apiKeys.openai -`.",
   });
   expect(await refused("openai", "\u201csk\u201d")).toMatchObject({
     reason: "model.auth",

@@ -262,13 +262,28 @@ describe("[SC6] [SC8] [SC9] what a job may do", () => {
     expect(calls).toHaveLength(12);
   });
   it("uses the model and the thinking level that the job names", async () => {
-    await add(task({ spec: { mode: "task", message: "x", model: "demo/other", thinking: "low" } }));
+    await add(task({ spec: { mode: "task", message: "x", model: "ollama/other", thinking: "low" } }));
     pass(HOUR);
     await eventually(async () => {
       await alarm();
-      expect(calls[0]?.model).toMatchObject({ provider: "demo", id: "other" });
+      expect(calls[0]?.model).toMatchObject({ provider: "ollama", id: "other" });
     });
     expect(calls[0]?.thinkLevel).toBe("low");
+  });
+  it("[R6] a job of an earlier version that names another model of the demo runs, and a new one is refused", async () => {
+    const spec = (model: string) => task({ spec: { mode: "task", message: "x", model } });
+    expect(await stage.peer.refused("cron.add", spec("demo/other"))).toMatchObject({
+      message: expect.stringContaining('no model "other"'),
+    });
+    await add(spec("demo/demo"));
+    await runInDurableObject(gateway(), (_gateway, { storage }) =>
+      storage.sql.exec("UPDATE cron_jobs SET body = replace(body, 'demo/demo', 'demo/other')"),
+    );
+    pass(HOUR);
+    await eventually(async () => {
+      await alarm();
+      expect(calls[0]?.model).toMatchObject({ provider: "demo", id: "demo" });
+    });
   });
   it("an answer to a place where the agent may not write is an error, and nothing is sent", async () => {
     await add(task({ spec: { mode: "task", message: "x", to: "whatsapp/default/dm/31600000000@s.whatsapp.net" } }));
