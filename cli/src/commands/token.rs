@@ -41,7 +41,7 @@ pub async fn run(context: &Context, command: TokenCommand) -> Outcome {
             let token_id = TokenId::from(token_id);
             let revoked = context.change::<TokensRevoke>(TokensRevokeParams { token_id }, |result| {
                 let id = clean(result.token_id.as_str());
-                let closed = counted(u64::from(result.closed), "connection", "connections");
+                let closed = counted(result.closed, "connection", "connections");
                 format!("token {id} is revoked; {closed} closed")
             });
             revoked.await
