@@ -45,8 +45,15 @@ pub enum Show {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ending {
-    Final { usage: Option<Usage> },
-    Error { message: String, reason: Option<String> },
+    Final {
+        usage: Option<Usage>,
+    },
+    /// `hint`: the end of the message, when that is what to do.
+    Error {
+        message: String,
+        reason: Option<String>,
+        hint: Option<String>,
+    },
     Aborted,
 }
 
@@ -146,10 +153,12 @@ impl Assembler {
                 out.extend(files_of(message).into_iter().map(Show::File));
                 self.end(Ending::Final { usage: usage.clone() }, &mut out);
             }
-            ChatEvent::Error { error, reason, .. } => {
+            ChatEvent::Error {
+                error, reason, hint, ..
+            } => {
                 let message = error.clone().unwrap_or_default();
-                let reason = reason.clone();
-                self.end(Ending::Error { message, reason }, &mut out);
+                let (reason, hint) = (reason.clone(), hint.clone());
+                self.end(Ending::Error { message, reason, hint }, &mut out);
             }
             ChatEvent::Aborted { .. } => self.end(Ending::Aborted, &mut out),
             ChatEvent::Tool { tool, .. } => out.push(Show::Tool(tool.clone())),

@@ -19,7 +19,16 @@ pub fn is_at_limit(reason: Option<&str>) -> bool {
     reason.is_some_and(|reason| reason.starts_with("budget."))
 }
 
-pub fn run_failed(session: &str, message: String, reason: Option<String>) -> Failure {
+/// `hint`: the end of the message, when that is what to do.
+pub fn run_failed(session: &str, message: String, reason: Option<String>, hint: Option<&str>) -> Failure {
+    if let (Some(reason), Some(hint)) = (&reason, hint)
+        && let Some(what) = message.strip_suffix(hint)
+    {
+        return Failure {
+            next: hint.to_owned(),
+            ..Failure::from_reason(reason, what.trim_end(), false)
+        };
+    }
     match reason {
         // The error of a run at its limit says what to do about exactly this limit.
         Some(reason) if is_at_limit(Some(&reason)) && !message.is_empty() => Failure {
@@ -166,4 +175,33 @@ pub fn words(time: Duration) -> String {
 
 fn look(session: &str) -> String {
     format!("See the conversation: `gsv session preview {session}`.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p10_the_step_of_a_failed_run_is_said_once() {
+        let of = |message: &str, hint| {
+            run_failed(
+                "main",
+                message.to_owned(),
+                Some("model.not_configured".to_owned()),
+                hint,
+            )
+        };
+        let step = "Run `gsv config set apiKeys.anthropic -`.";
+        let failure = of(
+            "No key is set for Anthropic. Run `gsv config set apiKeys.anthropic -`.",
+            Some(step),
+        );
+        assert_eq!(
+            (failure.message.as_str(), failure.next.as_str()),
+            ("No key is set for Anthropic.", step)
+        );
+        // A gateway that names no step.
+        let failure = of("No key is set for Anthropic.", None);
+        assert!(failure.message.ends_with("Anthropic.") && !failure.next.is_empty());
+    }
 }

@@ -293,15 +293,20 @@ impl<'a> Turn<'a> {
                     }
                     return Ok(Goes::Done);
                 }
-                Show::End(Ending::Error { message, reason })
+                Show::End(Ending::Error { message, reason, .. })
                     if self.beside.kept.is_some() && is_at_limit(reason.as_deref()) =>
                 {
                     let code = self.beside.kept.take().unwrap_or_default();
                     self.note(&format!("{code}: denied. {}", clean(&message)));
                     return Ok(Goes::Done);
                 }
-                Show::End(Ending::Error { message, reason }) => {
-                    return Err(outcomes::run_failed(&self.followed.session, message, reason));
+                Show::End(Ending::Error { message, reason, hint }) => {
+                    return Err(outcomes::run_failed(
+                        &self.followed.session,
+                        message,
+                        reason,
+                        hint.as_deref(),
+                    ));
                 }
                 // The answer of the command says so.
                 Show::End(Ending::Aborted) if self.beside.stops => return Ok(Goes::Done),
