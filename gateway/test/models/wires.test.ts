@@ -227,7 +227,7 @@ describe("[P4.2] credentials of clouds", () => {
     const { outcome } = await ask({ ...bedrock, key: "AKIAFAKEFAKEFAKE:another-secret" });
     assert.ok(outcome.kind === "failed");
     assert.equal(outcome.error.reason, "model.auth");
-    assert.match(outcome.error.message, /gsv config set apiKeys\.amazon-bedrock -/);
+    assert.match(outcome.error.hint ?? "", /gsv config set apiKeys\.amazon-bedrock -/);
   });
   it("Vertex AI exchanges a service account's signature for a token, once for many calls", async () => {
     const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
