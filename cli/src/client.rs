@@ -25,18 +25,21 @@ pub struct Account {
 }
 
 impl Account {
-    /// Flags and environment first, then the local config. Without an address: the gateway on this machine.
+    /// Flags and environment first, then the login of this machine's own gateway, then the local config. Without an address: the gateway on this machine.
     pub fn find(global: &Global, config: &Config) -> Outcome<Self> {
         let url = find_url(global, config)?;
-        let token = given(global.token.as_deref()).or_else(|| config.get(Key::Token));
+        // An address that is given may be that of this machine's gateway, while the local config is for another one.
+        let own = || {
+            let layout = given(global.url.as_deref()).and_then(|_| Layout::find().ok())?;
+            login::own_token(&layout, config, &url)
+        };
+        let token = given(global.token.as_deref()).map(str::to_owned);
+        let token = token.or_else(own).or_else(|| config.get(Key::Token).map(str::to_owned));
         let Some(token) = token else {
             return Err(no_token(&url, config));
         };
-        Key::Token.check(token)?;
-        Ok(Self {
-            url,
-            token: token.to_owned(),
-        })
+        Key::Token.check(&token)?;
+        Ok(Self { url, token })
     }
 
     /// A client for requests and their answers, until the connection is lost.
@@ -57,7 +60,11 @@ impl Account {
         options.token = Some(self.token.clone());
         env!("CARGO_PKG_VERSION").clone_into(&mut options.version);
         options.reconnect = reconnect;
-        let (link, events) = Link::connect(options).await.map_err(|error| link_failure(&error))?;
+        let (link, events) = Link::connect(options).await.map_err(|error| match &error {
+            // The error's address is without the certificate, which tells another machine's gateway from this one's.
+            LinkError::Unreachable { url, cause } => unreachable(&self.url, url, cause),
+            _ => link_failure(&error),
+        })?;
         if let Some(zone) = link.hello().and_then(|hello| hello.server.time_zone) {
             use_zone(&zone);
         }
@@ -141,7 +148,8 @@ pub fn is_here(url: &str) -> bool {
     login::is_unpinned_loopback(url)
 }
 
-fn unreachable(url: &str, cause: &str) -> Failure {
+/// `shown`: the address for people.
+fn unreachable(url: &str, shown: &str, cause: &str) -> Failure {
     let next = if is_here(url) {
         "Is it running? Start it with `gsv up`, or set another address with `gsv local-config set url ...`."
     } else {
@@ -149,13 +157,13 @@ fn unreachable(url: &str, cause: &str) -> Failure {
     };
     Failure {
         reason: Some(errors::LINK_UNREACHABLE.reason.to_owned()),
-        ..Failure::later(format!("The gateway at {url} cannot be reached: {cause}."), next)
+        ..Failure::later(format!("The gateway at {shown} cannot be reached: {cause}."), next)
     }
 }
 
 pub fn link_failure(error: &LinkError) -> Failure {
     match error {
-        LinkError::Unreachable { url, cause } => unreachable(url, cause),
+        LinkError::Unreachable { url, cause } => unreachable(url, url, cause),
         LinkError::Remote(shape) | LinkError::Refused { error: shape } => Failure::from_wire(shape),
         // These sentences end with what to do.
         _ => Failure {
@@ -201,7 +209,7 @@ pub fn never_connected(url: &str, event: &LinkEvent) -> Option<Failure> {
         LinkEvent::Disconnected {
             reason,
             retry_in: Some(_),
-        } => Some(unreachable(url, reason)),
+        } => Some(unreachable(url, url, reason)),
         _ => None,
     }
 }
@@ -217,7 +225,7 @@ mod tests {
             ("ws://localhost:1/ws", true),
             ("https://gsv.example.org", false),
         ] {
-            let failure = unreachable(url, "refused");
+            let failure = unreachable(url, url, "refused");
             assert_eq!(failure.next.contains("`gsv up`"), here, "{url}");
             assert!(
                 failure.message.contains(url) && failure.message.contains("refused"),

@@ -292,6 +292,63 @@ fn sc9_an_empty_message_of_a_job_is_refused_before_the_gateway_is_asked() {
     }
 }
 
+/// A machine that has joined as a client, where nothing answers, with the port of the usual gateway.
+fn joined() -> (Home, String) {
+    let url = format!("wss://127.0.0.1:8787/ws#sha256={}", "7d".repeat(32));
+    let home = Home::new();
+    home.write_config(&format!("url = \"{url}\"\ntoken = \"gsv_client_a_0\"\n"));
+    (home, url)
+}
+
+#[test]
+fn p10_another_machines_gateway_is_not_to_be_started_here() {
+    let (home, _) = joined();
+    for args in [&["status"][..], &["doctor", "--offline"], &["chat", "hi"]] {
+        let run = home.gsv(args);
+        let said = format!("{}{}", run.stdout, run.stderr);
+        assert_ne!(run.code, Some(0), "{run:?}");
+        assert!(!said.contains("gsv up"), "{said}");
+        assert!(said.contains("Is it running there?"), "{said}");
+    }
+}
+
+#[test]
+fn a_gateway_of_this_machine_beside_the_one_in_use_is_named() {
+    let gateway = FakeGateway::new();
+    let (home, _) = joined();
+    home.write_state("port", &gateway.port.to_string());
+    let state = json!({"phase": "ready", "supervisorPid": 1, "supervisorStart": "0", "bootId": "none", "port": gateway.port,
+        "version": "1", "startedAt": 1, "restarts": 0});
+    home.write_state("state.json", &state.to_string());
+    let lock = std::fs::File::create(home.state().join("gateway/supervisor.lock")).unwrap();
+    lock.try_lock().unwrap();
+    let words = format!(
+        "this machine runs a gateway of its own on port {port}: `gsv --url ws://127.0.0.1:{port}/ws status`",
+        port = gateway.port
+    );
+    for args in [&["status"][..], &["doctor", "--offline"]] {
+        let run = home.gsv(args);
+        assert!(run.stdout.contains(&words), "{run:?}");
+    }
+    assert_eq!(
+        home.gsv(["status", "--json"]).json()["ownGateway"]["port"],
+        gateway.port
+    );
+}
+
+#[test]
+fn status_without_a_gateway_says_once_what_to_do() {
+    let home = Home::new();
+    home.write_config("url = \"ws://127.0.0.1:8787/ws\"\ntoken = \"gsv_admin_a_0\"\n");
+    let run = home.gsv(["--url", "ws://127.0.0.1:9/ws", "status"]);
+    assert_ne!(run.code, Some(0));
+    home.write_state("port", "9");
+    let run = home.gsv(["--url", "ws://127.0.0.1:9/ws", "status"]).failed(4);
+    let said = format!("{}{}", run.stdout, run.stderr);
+    assert_eq!(said.matches("gsv up").count(), 1, "{said}");
+    assert_eq!(said.matches("not running").count(), 1, "{said}");
+}
+
 #[test]
 fn a_machine_that_is_only_a_node_says_so_and_starts_no_gateway() {
     // The second one as `gsv join` stores it, and the others through a tunnel.

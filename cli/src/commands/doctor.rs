@@ -27,6 +27,8 @@ use super::local::Local;
 use super::node::start_command;
 use super::node_files::{Running, known_here, log_file, running};
 use super::notifications;
+use super::own_gateway::is_own;
+use super::status::unused_words;
 use super::stop;
 use crate::clean::one_line;
 use crate::client::{Account, Client, find_url, is_only_node};
@@ -49,8 +51,14 @@ pub async fn run(context: &Context, offline: bool) -> Outcome {
     match &url {
         Ok(url) => {
             report.ok("address", url);
-            let is_only_node = config.as_ref().is_some_and(|config| is_only_node(url, config));
-            if Local::look(&layout).is_at(&layout, url) && !is_only_node {
+            let local = Local::look(&layout);
+            let is_own = is_own(&local, &layout, url, config.as_ref());
+            if let Local::Running(state) | Local::Orphaned(state) = &local
+                && !is_own
+            {
+                report.ok("gateway", unused_words(state.port));
+            }
+            if is_own {
                 stopped = check_local(&mut report, &layout).await;
                 backup_schedule::check(&mut report, &layout);
             } else if !is_loopback(url) && (url.starts_with("ws://") || url.starts_with("http://")) {
@@ -65,7 +73,9 @@ pub async fn run(context: &Context, offline: bool) -> Outcome {
     if let Some(config) = config {
         match (Account::find(&context.global, &config), url) {
             (Ok(account), _) => check_gateway(&mut report, &account, stopped, offline).await,
-            (Err(_), Ok(url)) if is_only_node(&url, &config) => check_only_node(&mut report, &config, &url),
+            (Err(_), Ok(url)) if is_only_node(&url, &config) => {
+                check_only_node(&mut report, &config, &url, offline).await;
+            }
             (Err(failure), _) => report.failure("token", failure),
         }
     }

@@ -38,6 +38,7 @@ pub fn up(context: &Context, args: &Up) -> Outcome {
         cluster: (args.cluster.as_deref())
             .map(|bucket| cluster::Wanted::parse(bucket, args.cluster_listen.as_deref()))
             .transpose()?,
+        out: (!args.service).then_some(out),
     };
     if args.service {
         return serve(layout, &request);
@@ -124,6 +125,7 @@ fn begin(out: Output, layout: &Layout, prepared: Prepared) -> Outcome<(Started, 
 pub fn ensure(out: Output, layout: &Layout, port: Option<u16>) -> Outcome {
     let request = Request {
         port,
+        out: Some(out),
         ..Request::default()
     };
     if let Preparation::Ready(prepared) = up::prepare(layout, &request)? {

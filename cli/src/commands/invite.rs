@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::context::Context;
 use super::local::Local;
+use super::own_gateway::is_own;
 use crate::args::{Invite, InviteCommand};
 use crate::clean::clean;
 use crate::embedded::layout::Layout;
@@ -21,6 +22,7 @@ use crate::table::Table;
 use crate::units::time;
 
 const ALL: &str = "all";
+const NONE: &str = "No invitation can be used now.";
 
 pub async fn run(context: &Context, command: InviteCommand) -> Outcome {
     match command {
@@ -35,7 +37,7 @@ async fn list(context: &Context) -> Outcome {
     let out = context.out;
     let list = context.show::<InviteList>(NoParams {}, |result| {
         if result.invites.is_empty() {
-            return out.line("No invitation can be used now.");
+            return out.line(NONE);
         }
         let rows = result.invites.into_iter().map(|invite| {
             [
@@ -54,7 +56,7 @@ async fn revoke(context: &Context, id: String) -> Outcome {
     let invite_id = (id != ALL).then_some(id);
     let revoke = context.change::<InviteRevoke>(InviteRevokeParams { invite_id }, |result| {
         match result.revoked.as_slice() {
-            [] => "no invitation could be used".to_owned(),
+            [] => NONE.to_owned(),
             [id] => format!("invitation {} is revoked; its line no longer works", clean(id)),
             ids => format!("{} invitations are revoked; their lines no longer work", ids.len()),
         }
@@ -98,7 +100,7 @@ async fn create(context: &Context, kind: InviteKind, args: Invite) -> Outcome {
 fn reach(url: &str, given: Vec<String>) -> Outcome<(Vec<String>, Option<Fingerprint>)> {
     let layout = Layout::find()?;
     let local = Local::look(&layout);
-    if local.is_at(&layout, url) {
+    if is_own(&local, &layout, url, None) {
         let listening = local.state().and_then(|state| state.listening.as_ref());
         return of_this_machine(listening, given);
     }

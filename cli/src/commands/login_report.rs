@@ -1,6 +1,7 @@
 //! What a start of the gateway did to the local config, in words.
 
 use crate::client::without_login;
+use crate::config::Config;
 use crate::embedded::listen::Listening;
 use crate::embedded::up::Login;
 use crate::output::Output;
@@ -33,9 +34,10 @@ pub fn report_login(out: Output, url: &str, login: &Login) {
                 out.note("The first admin token that this gateway had before is revoked. Other tokens stay valid: `gsv token list`");
             }
         }
-        Login::Elsewhere { url: other, token } => out.warn(&format!(
-            "the local config is for the gateway at {} and was not changed. To use this gateway: GSV_URL={url} GSV_TOKEN={token}",
-            without_login(other)
+        Login::Elsewhere { url: other } => out.warn(&format!(
+            "the local config is for the gateway at {} and was not changed. To use this gateway, which has its token from {}: `gsv --url {url} chat`",
+            without_login(other),
+            Config::path().map_or_else(|_| "logins.json".to_owned(), |path| path.with_file_name("logins.json").display().to_string())
         )),
         Login::TokenLost => out.warn(TOKEN_LOST),
     }

@@ -21,15 +21,18 @@ use super::local::Local;
 use super::machine_view::machines;
 use super::node::start_command;
 use super::notifications;
+use super::own_gateway::is_own;
 use super::session_view::{run_state, waits_for};
 use super::stop;
 use super::{service, service_gateway};
 use crate::chat::glance::own_mode;
 use crate::clean::{one_line, visible};
-use crate::client::{Account, Client, find_url, is_only_node};
+use crate::client::{Account, Client, find_url};
 use crate::config::Config;
 use crate::embedded::health::{self, Health, Unhealthy};
 use crate::embedded::layout::Layout;
+use crate::embedded::state::State;
+use crate::embedded::url as local_url;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, Style};
 use crate::service::Found;
@@ -81,8 +84,7 @@ pub async fn run(context: &Context) -> Outcome {
     let url = config
         .as_ref()
         .and_then(|config| find_url(&context.global, config).ok());
-    let is_only_node = |url: &str| config.as_ref().is_some_and(|config| is_only_node(url, config));
-    let here = (url.as_deref()).is_none_or(|url| local.is_at(&layout, url) && !is_only_node(url));
+    let here = (url.as_deref()).is_none_or(|url| is_own(&local, &layout, url, config.as_ref()));
     let health = match &local {
         Local::Running(state) | Local::Orphaned(state) if here => {
             Some(health::check(state.port, HEALTH_PATIENCE).await)
@@ -117,6 +119,14 @@ pub async fn run(context: &Context) -> Outcome {
         report.print(out);
     }
     report.remote.map(drop)
+}
+
+/// A gateway of this machine beside the one that the local config names.
+pub fn unused_words(port: u16) -> String {
+    format!(
+        "this machine runs a gateway of its own on port {port}: `gsv --url {} status`",
+        local_url(port)
+    )
 }
 
 fn is_about_the_token(failure: &Failure) -> bool {
@@ -229,6 +239,9 @@ impl Report {
                 "reason": state.and_then(|state| state.reason.as_deref()),
             })
         });
+        let unused = self
+            .unused()
+            .map(|state| json!({ "port": state.port, "version": state.version }));
         let session = |(session, state): &(SessionEntry, Option<String>)| {
             let mut value = json!(session);
             if let Some(state) = state {
@@ -248,6 +261,7 @@ impl Report {
             "reachable": remote.is_some(),
             "version": remote.and_then(|remote| remote.version.as_deref()),
             "gateway": gateway,
+            "ownGateway": unused,
             "stopped": remote.and_then(|remote| remote.stopped.as_ref()),
             "nodes": remote.map_or(&[][..], |remote| &remote.nodes),
             "sessions": remote.into_iter().flat_map(|remote| &remote.sessions).map(session).collect::<Vec<_>>(),
@@ -258,6 +272,23 @@ impl Report {
             "attention": remote.map_or(&[][..], |remote| &remote.attention),
             "error": self.remote.as_ref().err().map(|failure| json!({ "message": failure.message, "reason": failure.reason })),
         })
+    }
+
+    /// The gateway that runs on this machine, where another one is in use.
+    fn unused(&self) -> Option<&State> {
+        match &self.local {
+            Local::Running(state) | Local::Orphaned(state) if !self.here => Some(state),
+            _ => None,
+        }
+    }
+
+    /// The failure behind it says what happened and what to do.
+    fn gateway_words(&self) -> String {
+        match &self.local {
+            Local::Stopped if self.remote.is_err() => "stopped".to_owned(),
+            Local::GaveUp(_) if self.remote.is_err() => "stopped after failures".to_owned(),
+            local => local.words(),
+        }
     }
 
     fn print(&self, out: Output) {
@@ -275,7 +306,8 @@ impl Report {
         let restarts = running.map(|state| state.restarts).filter(|count| *count > 0);
         out.fields([
             ("address", self.url.clone()),
-            ("gateway", self.here.then(|| self.local.words())),
+            ("gateway", self.here.then(|| self.gateway_words())),
+            ("also", self.unused().map(|state| unused_words(state.port))),
             ("service", self.service.as_ref().map(service::in_one_line)),
             ("process", process.map(|(pid, by)| format!("{pid}, supervised by {by}"))),
             (

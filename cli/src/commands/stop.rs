@@ -9,6 +9,7 @@ use tokio::task::spawn_blocking;
 
 use super::context::Context;
 use super::local::Local;
+use super::own_gateway::is_own;
 use crate::args::Stop;
 use crate::client::{Client, without_login};
 use crate::embedded::channels::{self, Reload};
@@ -114,7 +115,7 @@ async fn start_channels(context: &Context) -> Outcome {
         return Ok(());
     }
     let url = context.account()?.url;
-    if !Local::look(&layout).is_at(&layout, &url) {
+    if !is_own(&Local::look(&layout), &layout, &url, None) {
         return Err(Failure::failed(
             format!(
                 "{} has a restored copy, and the local config is for the gateway at {}, so nothing was resumed.",

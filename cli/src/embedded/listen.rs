@@ -91,6 +91,22 @@ impl Listen {
     }
 }
 
+/// A warning, where the gateway had a certificate that is gone: the next one is another, and no machine that has joined accepts it.
+pub fn lost_certificate(layout: &Layout, wanted: &Wanted) -> Option<String> {
+    let before = Listen::read(layout).ok()??;
+    let needs_one = match wanted {
+        Wanted::Same => true,
+        Wanted::None => false,
+        Wanted::At(listen) => listen.proxy.is_none(),
+    };
+    (needs_one && before.proxy.is_none() && !layout.certificate().exists()).then(|| {
+        format!(
+            "the gateway's certificate for other machines was gone, and a new one was made. The machines that have joined do not accept it: make an invitation for each (`gsv invite node`, `gsv invite client`) and join again. Or stop the gateway, put {} back from a backup with secrets, and start it",
+            layout.certificate().display()
+        )
+    })
+}
+
 /// Stores what is asked for and returns what holds now. A new address is tried first; a stored one may be missing for the moment, such
 /// as that of a network which is not connected yet, and the supervisor goes on trying.
 pub fn settle(layout: &Layout, wanted: &Wanted, port: u16) -> Outcome<Option<Listening>> {
@@ -219,11 +235,29 @@ mod tests {
         drop(taken);
         let first = settled(&layout, &at(address)).unwrap();
         assert_eq!(first.fingerprint.as_ref().map(String::len), Some(64));
+        assert_eq!(lost_certificate(&layout, &Wanted::Same), None);
         // A stored address counts also while it can't be used.
         let _taken = TcpListener::bind(address).unwrap();
         assert_eq!(settle(&layout, &Wanted::Same, 1).unwrap(), Some(first));
         assert_eq!(settle(&layout, &Wanted::None, 1).unwrap(), None);
         assert_eq!(Listen::read(&layout).unwrap(), None);
+    }
+
+    #[test]
+    fn rm2_a_certificate_that_is_gone_is_told_before_another_is_made() {
+        let (_dir, layout) = home();
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        // The first one takes the place of none.
+        assert_eq!(lost_certificate(&layout, &Wanted::At(at(free))), None);
+        settled(&layout, &at(free)).unwrap();
+        std::fs::remove_file(layout.certificate()).unwrap();
+        for wanted in [Wanted::Same, Wanted::At(at(free))] {
+            let words = lost_certificate(&layout, &wanted).unwrap();
+            assert!(words.contains("join again"), "{words}");
+        }
+        assert_eq!(lost_certificate(&layout, &Wanted::None), None);
+        settle(&layout, &Wanted::Same, 1).unwrap();
+        assert_eq!(lost_certificate(&layout, &Wanted::Same), None);
     }
 
     #[test]

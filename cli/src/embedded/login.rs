@@ -23,8 +23,8 @@ pub enum Login {
     Stored { backup: Option<PathBuf>, replaced: bool },
     /// It has the token of this gateway and another port. The address is stored when the gateway answers: a start may fail.
     Moved,
-    /// It belongs to another gateway and was not changed. This is the only time that the token is shown.
-    Elsewhere { url: String, token: String },
+    /// It belongs to another gateway and was not changed. The token is stored with the former logins.
+    Elsewhere { url: String },
     /// It has no token, and only the hash of the first token is known.
     TokenLost,
 }
@@ -69,7 +69,9 @@ pub fn login(layout: &Layout, port: u16, ask: Ask) -> Outcome<(Bootstrap, Login)
         None => NewToken::generate()?,
     };
     let login = if let Some(url) = elsewhere {
-        Login::Elsewhere { url, token }
+        // The token first, its hash second, as below.
+        config.remember(None, &here, &token)?;
+        Login::Elsewhere { url }
     } else {
         // The token may belong to another state folder, so it is kept in a backup.
         let had_token = config.get(Key::Token).is_some();
@@ -82,10 +84,20 @@ pub fn login(layout: &Layout, port: u16, ask: Ask) -> Outcome<(Bootstrap, Login)
     };
     bootstrap.write(&path)?;
     // Only a token whose hash is stored is known as this folder's.
-    if let (Login::Stored { .. }, Some(token)) = (&login, config.get(Key::Token)) {
-        config.remember(Some(&folder(layout)), &here, token)?;
-    }
+    config.remember(Some(&folder(layout)), &here, &token)?;
     Ok((bootstrap, login))
+}
+
+/// The first token of this folder's gateway, where the local config is for another one and `address` is this gateway's.
+pub fn own_token(layout: &Layout, config: &Config, address: &str) -> Option<String> {
+    let bootstrap = Bootstrap::read(&layout.bootstrap()).ok()??;
+    let port = ports::last_port(layout)?;
+    let is_own = config.get(Key::Url) != Some(address)
+        && is_unpinned_loopback(address)
+        && Target::parse(address).is_ok_and(|target| target.port == port);
+    let logins = is_own.then(|| config.former_logins())?;
+    let found = logins.into_iter().find(|login| is_first(&bootstrap, &login.token))?;
+    Some(found.token)
 }
 
 /// However its path is written.

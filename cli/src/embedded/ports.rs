@@ -10,6 +10,7 @@ use listeners::Protocol;
 use super::layout::Layout;
 use super::record;
 use crate::exit::{Failure, Outcome};
+use crate::output::Output;
 use crate::paths::shell;
 use crate::private_file;
 
@@ -17,6 +18,8 @@ use crate::private_file;
 const DYING: Duration = Duration::from_secs(2);
 /// Ports that are tried.
 const NEAR: u16 = 200;
+/// A wait that is longer is told.
+const SILENT: Duration = Duration::from_millis(300);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// The port of the last start. A file that is missing or damaged counts as none.
@@ -38,8 +41,10 @@ pub fn free_beside(port: u16) -> u16 {
 
 /// Fails with the name of the program that listens on the port, if the system tells it. Without a name the program may be
 /// ending, so the port gets some time to become free.
-pub fn ensure_free(port: u16) -> Outcome<()> {
-    let give_up = Instant::now() + DYING;
+pub fn ensure_free(port: u16, out: Option<Output>) -> Outcome<()> {
+    let began = Instant::now();
+    let give_up = began + DYING;
+    let mut out = out;
     loop {
         match TcpListener::bind(("127.0.0.1", port)) {
             Ok(_) => return Ok(()),
@@ -56,6 +61,9 @@ pub fn ensure_free(port: u16) -> Outcome<()> {
                 }
                 let owner = listeners::get_process_by_port(port, Protocol::TCP).ok();
                 if owner.is_none() && Instant::now() < give_up {
+                    if let Some(out) = out.take_if(|_| began.elapsed() > SILENT) {
+                        out.aside(&format!("waiting until port {port} is free ..."));
+                    }
                     sleep(LOOK_AGAIN);
                     continue;
                 }

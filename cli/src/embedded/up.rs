@@ -20,6 +20,7 @@ use super::times::Times;
 use super::{DEFAULT_PORT, configure, log, ports, record, sealing_key, start_stopped, upgrade};
 use crate::backup::schedule::Schedule;
 use crate::exit::{Failure, OrFail, Outcome};
+use crate::output::Output;
 
 pub use super::login::{Login, is_loopback};
 pub use super::ports::last_port;
@@ -37,6 +38,8 @@ pub struct Request {
     pub listen: Wanted,
     /// Absent: as at the last start.
     pub cluster: Option<cluster::Wanted>,
+    /// Where a wait is told. Absent: nowhere.
+    pub out: Option<Output>,
 }
 
 impl Default for Request {
@@ -47,6 +50,7 @@ impl Default for Request {
             new_token: false,
             listen: Wanted::Same,
             cluster: None,
+            out: None,
         }
     }
 }
@@ -138,7 +142,7 @@ pub fn prepare(layout: &Layout, request: &Request) -> Outcome<Preparation> {
             "Stop it with `gsv down`, then run `gsv up`.",
         ));
     }
-    ports::ensure_free(port)?;
+    ports::ensure_free(port, request.out)?;
     let cluster = cluster::check(layout, request.cluster.as_ref())?;
     if cluster.is_some() && request.new_token {
         return Err(cluster::unsupported(
@@ -151,6 +155,7 @@ pub fn prepare(layout: &Layout, request: &Request) -> Outcome<Preparation> {
         Some(_) => None,
         None => upgrade::before_start(layout, &runtime.manifest.version)?,
     };
+    let lost_certificate = listen::lost_certificate(layout, &request.listen);
     let listening = listen::settle(layout, &request.listen, port)?;
     let ask = match (&cluster, request.new_token) {
         (Some(_), _) => login::Ask::OfCluster,
@@ -165,6 +170,7 @@ pub fn prepare(layout: &Layout, request: &Request) -> Outcome<Preparation> {
     }
     let mut warnings = configure::write(layout, &runtime, port, &bootstrap)?;
     warnings.extend(lost_key);
+    warnings.extend(lost_certificate);
     warnings.extend(restored);
     // A schedule that can't be read counts, too.
     if cluster.is_some() && !matches!(Schedule::read(layout), Ok(None)) {
