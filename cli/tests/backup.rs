@@ -11,6 +11,7 @@ mod common;
 use std::os::unix::fs::PermissionsExt;
 
 use common::Home;
+use common::fake_gateway::FakeGateway;
 
 #[test]
 fn bk8_a_folder_is_refused_before_the_passphrase_is_asked_for() {
@@ -114,6 +115,104 @@ fn bk14_what_makes_no_sense_is_refused_before_anything_is_stored() {
         .failed(2);
     assert!(short.stderr.contains("fewer than 8"), "{short:?}");
     assert!(!home.state().join("backups/schedule.json").exists());
+}
+
+#[test]
+fn bk21_the_state_of_another_gateway_than_the_one_in_use_is_not_saved_and_the_way_is_named() {
+    let home = Home::new();
+    let disk = stopped(&home);
+    schedule(&home, &["--to", &disk]).ok();
+    home.write_config("url = \"wss://gsv.example:8788/ws\"\ntoken = \"gsv_client_a_0\"\n");
+    let file = home.root().join("a.backup");
+    let file = file.to_str().unwrap();
+    for (args, again) in [
+        (
+            &["backup", file][..],
+            format!("gsv --url ws://127.0.0.1:8787/ws backup {file}"),
+        ),
+        (
+            &["backup", "schedule", "--to", &disk],
+            format!("gsv --url ws://127.0.0.1:8787/ws backup schedule --to {disk}"),
+        ),
+        (
+            &["backup", "schedule", "--off"],
+            "gsv --url ws://127.0.0.1:8787/ws backup schedule --off".to_owned(),
+        ),
+    ] {
+        let run = home.gsv(args).failed(2);
+        assert!(run.stderr.contains("[backup.not_here]"), "{run:?}");
+        assert!(run.stderr.contains("wss://gsv.example:8788/ws"), "{run:?}");
+        assert!(run.stderr.contains(home.state().to_str().unwrap()), "{run:?}");
+        assert!(run.stderr.contains(&again), "{again}: {run:?}");
+    }
+    assert!(!std::path::Path::new(file).exists());
+    assert!(home.state().join("backups/schedule.json").exists());
+    home.gsv(["--url", "ws://127.0.0.1:8787/ws", "backup", "schedule", "--off"])
+        .ok();
+    assert!(!home.state().join("backups/schedule.json").exists());
+    // Without a state there is nothing to save all the same.
+    let home = Home::new();
+    home.write_config("url = \"wss://gsv.example:8788/ws\"\n");
+    let run = home.gsv(["backup", file]).failed(2);
+    assert!(run.stderr.contains("does not run on this machine"), "{run:?}");
+    assert!(!run.stderr.contains("gsv --url"), "{run:?}");
+}
+
+#[test]
+fn a_word_that_was_meant_as_a_command_becomes_no_file() {
+    let home = Home::new();
+    stopped(&home);
+    for (word, says) in [
+        ("now", "To back up into a file of this name: `gsv backup ./now`"),
+        ("list", "`gsv backup schedule`"),
+        ("shedule", "Did you mean `gsv backup schedule`?"),
+        ("verfy", "Did you mean `gsv backup verify`?"),
+        ("restore", "`gsv restore FILE`"),
+    ] {
+        let run = home.gsv(["backup", word]).failed(2);
+        assert!(run.stderr.contains(says), "{word}: {run:?}");
+    }
+    // A name is no word of these: the next question is the passphrase.
+    for file in ["./now", "gsv.backup", "monday"] {
+        let run = home.gsv(["backup", file]).failed(2);
+        assert!(run.stderr.contains("passphrase"), "{file}: {run:?}");
+    }
+}
+
+#[test]
+fn bk14_times_are_in_the_zone_of_the_gateways_settings() {
+    let gateway = FakeGateway::new().in_zone("Asia/Tokyo");
+    let home = gateway.home();
+    let disk = stopped(&home);
+    home.write_state("port", &gateway.port.to_string());
+    let setting = || schedule(&home, &["--to", &disk]);
+    let mut set = std::thread::scope(|scope| {
+        let run = scope.spawn(setting);
+        drop(gateway.accept());
+        run.join().unwrap().ok()
+    });
+    assert!(set.stderr.contains("Keep the passphrase elsewhere"), "{set:?}");
+    set = std::thread::scope(|scope| {
+        let run = scope.spawn(|| home.gsv(["backup", "schedule", "--every", "week"]));
+        drop(gateway.accept());
+        run.join().unwrap().ok()
+    });
+    // It is stored already.
+    assert!(!set.stderr.contains("Keep the passphrase elsewhere"), "{set:?}");
+    let file = home.state().join("backups/schedule.json");
+    let setting: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let now = u64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap();
+    let kept = serde_json::json!([{"name": "a.backup", "beganAt": now, "endedAt": now, "bytes": 1}]);
+    let record = serde_json::json!({"id": setting["id"], "kept": kept});
+    let record_file = home.state().join("backups/record.json");
+    std::fs::write(&record_file, record.to_string()).unwrap();
+    std::fs::set_permissions(&record_file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let shown = std::thread::scope(|scope| {
+        let run = scope.spawn(|| home.gsv(["backup", "schedule"]));
+        drop(gateway.accept());
+        run.join().unwrap().ok()
+    });
+    assert!(shown.stdout.contains("JST"), "{shown:?}");
 }
 
 #[test]

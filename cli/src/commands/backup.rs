@@ -1,10 +1,10 @@
 //! `gsv backup` and `gsv restore`: asks for the passphrase, runs the work so that Ctrl-C leaves nothing half done, and reports.
 
-use std::path::Path;
+use std::path::{Component, Path};
 
 use serde_json::json;
 
-use super::backup_input::{absolute, interruptible, new_passphrase, passphrase};
+use super::backup_input::{absolute, interruptible, new_passphrase, passphrase, refuse_elsewhere, use_zone_of_gateway};
 use super::backup_schedule;
 use super::context::Context;
 use crate::args::{Backup, BackupCommand, BackupVerify, Restore};
@@ -20,13 +20,17 @@ use crate::exit::{Failure, Outcome};
 use crate::new_file;
 use crate::output::Output;
 use crate::paths::{shell, state_dir};
+use crate::suggest::nearest;
 use crate::units::{self, bytes, duration, millis, time};
 
 pub async fn run(context: &Context, args: Backup) -> Outcome {
     let file = match (args.command, args.file) {
         (Some(BackupCommand::Verify(args)), _) => return check(context, args).await,
-        (Some(BackupCommand::Schedule(args)), _) => return backup_schedule::run(context, &args),
-        (None, Some(file)) => absolute(&file)?,
+        (Some(BackupCommand::Schedule(args)), _) => return backup_schedule::run(context, &args).await,
+        (None, Some(file)) => {
+            refuse_word(&file)?;
+            absolute(&file)?
+        }
         (None, None) => {
             return Err(Failure::usage(
                 "FILE is missing.",
@@ -35,8 +39,14 @@ pub async fn run(context: &Context, args: Backup) -> Outcome {
         }
     };
     // Before the passphrase is asked for.
-    new_file::check(&file, args.force)?;
     let layout = Layout::find()?;
+    refuse_elsewhere(
+        context,
+        &layout,
+        "nothing was saved",
+        &format!("backup {}", shell(&file)),
+    )?;
+    new_file::check(&file, args.force)?;
     let passphrase = new_passphrase(context.out, &args.passphrase)?;
     let (with_secrets, force) = (args.with_secrets, args.force);
     let to = file.clone();
@@ -53,12 +63,38 @@ pub async fn run(context: &Context, args: Backup) -> Outcome {
     report_made(context.out, &file, &made.await?)
 }
 
+/// Commands and other words that a person may type in place of a file.
+const COMMANDS: [&str; 3] = ["verify", "schedule", "restore"];
+const WORDS: [&str; 12] = [
+    "now", "list", "ls", "show", "status", "make", "create", "run", "start", "check", "info", "help",
+];
+
+/// A word that was meant as a command must not become the name of a file.
+fn refuse_word(file: &Path) -> Outcome {
+    let Some(word) = file.to_str() else { return Ok(()) };
+    let is_bare = file.components().eq([Component::Normal(file.as_os_str())]) && !word.contains('.');
+    let meant = nearest(word, COMMANDS);
+    if !is_bare || (meant.is_none() && !WORDS.contains(&word)) {
+        return Ok(());
+    }
+    let instead = match meant {
+        Some("restore") => "To restore one: `gsv restore FILE`.".to_owned(),
+        Some(command) => format!("Did you mean `gsv backup {command}`?"),
+        None => "To save the state now: `gsv backup FILE`. For scheduled backups: `gsv backup schedule`.".to_owned(),
+    };
+    Err(Failure::usage(
+        format!("`{word}` is no command of `gsv backup`, and looks like one."),
+        format!("{instead} To back up into a file of this name: `gsv backup ./{word}`."),
+    ))
+}
+
 async fn check(context: &Context, args: BackupVerify) -> Outcome {
     let file = absolute(&args.file)?;
     let passphrase = passphrase(context.out, &args.passphrase)?;
     let path = file.clone();
     let manifest = interruptible(move || verify::verify(&path, &passphrase)).await?;
     let out = context.out;
+    use_zone_of_gateway(context).await;
     let size = verify::size(&file);
     out.show(summary(&file, size, &manifest), |_| {
         out.line(&format!("{} is sound: {}.", file.display(), counted(&manifest)));
@@ -84,7 +120,9 @@ pub async fn restore(context: &Context, args: Restore) -> Outcome {
         };
         restore::restore(&request)
     });
-    report_restored(context.out, &home, &restored.await?)
+    let restored = restored.await?;
+    use_zone_of_gateway(context).await;
+    report_restored(context.out, &home, &restored)
 }
 
 /// However their paths are written, and whether they exist.

@@ -11,22 +11,24 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 
-use super::backup_input::{absolute, interruptible, new_passphrase};
+use super::backup_input::{absolute, interruptible, new_passphrase, refuse_elsewhere, use_zone_of_gateway};
 use super::context::{Context, block_on};
 use super::doctor_report::Report;
 use super::local::Local;
+use super::own_gateway::is_own;
 use crate::args::{BackupSchedule, Global};
 use crate::backup::record::{Kept, Record, due_at, problems};
 use crate::backup::schedule::Schedule;
 use crate::backup::scheduled;
 use crate::clean::{clean, one_line};
-use crate::client::{Account, find_url};
+use crate::client::Account;
 use crate::config::Config;
 use crate::embedded::cluster::Cluster;
 use crate::embedded::layout::Layout;
 use crate::exit::{Exit, Failure, OrFail, Outcome};
 use crate::output::{Output, report_to_parent};
-use crate::units::{ago, bytes, millis, now_ms, time, until};
+use crate::paths::shell;
+use crate::units::{ago, bytes, counted, millis, now_ms, time, until};
 
 const DAY_MS: u64 = 86_400_000;
 const KEEP: u32 = 7;
@@ -38,27 +40,33 @@ const REPORT_PATIENCE: Duration = Duration::from_secs(20);
 /// A low priority: work that a person waits for comes first.
 const NICE: i32 = 10;
 
-pub fn run(context: &Context, args: &BackupSchedule) -> Outcome {
+pub async fn run(context: &Context, args: &BackupSchedule) -> Outcome {
     let layout = Layout::find()?;
     let current = Schedule::read(&layout);
     if args.off {
+        refuse_elsewhere(context, &layout, "no schedule was ended", "backup schedule --off")?;
         return end(context.out, &layout, current?);
     }
     if args.only_shows() {
         if let Some(schedule) = current? {
+            use_zone_of_gateway(context).await;
             show(context.out, &layout, &schedule);
         } else {
-            refuse_elsewhere(context, &layout)?;
+            refuse(context, &layout, args)?;
             none(context.out);
         }
         return Ok(());
     }
-    refuse_elsewhere(context, &layout)?;
+    refuse(context, &layout, args)?;
     // A damaged setting is replaced.
     let before = current.ok().flatten();
     let schedule = wanted(context.out, args, before.as_ref())?;
     scheduled::choose(&layout, &schedule)?;
     schedule.write(&layout)?;
+    let is_first = before.as_ref().is_none_or(|before| before.id != schedule.id);
+    let has_new_passphrase = before
+        .as_ref()
+        .is_none_or(|before| before.passphrase != schedule.passphrase);
     if let Some(before) = before.filter(|before| before.id != schedule.id) {
         let _ = std::fs::remove_file(before.mark());
         context.out.note(&format!(
@@ -71,11 +79,10 @@ pub fn run(context: &Context, args: &BackupSchedule) -> Outcome {
         record.write(&layout)?;
     }
     let tells = tell_supervisor(&layout);
+    use_zone_of_gateway(context).await;
     show(context.out, &layout, &schedule);
     context.out.note(match tells {
-        Told::Now if Record::read(&layout, &schedule).last().is_none() => {
-            "The first backup is being made now; `gsv backup schedule` shows how it went."
-        }
+        Told::Now if is_first => "The first backup is being made now; `gsv backup schedule` shows how it went.",
         Told::Now => "The gateway knows the new schedule.",
         Told::NotRunning => {
             "Backups are made while the gateway runs: `gsv up` starts it, `gsv service install` keeps it running."
@@ -84,9 +91,11 @@ pub fn run(context: &Context, args: &BackupSchedule) -> Outcome {
             "The running gateway is an older version that makes no backups by itself: run `gsv down && gsv up`."
         }
     });
-    context
-        .out
-        .note("Keep the passphrase elsewhere too: a restore on another machine needs it.");
+    if has_new_passphrase {
+        context
+            .out
+            .note("Keep the passphrase elsewhere too: a restore on another machine needs it.");
+    }
     Ok(())
 }
 
@@ -132,20 +141,16 @@ fn fresh_id() -> String {
 }
 
 /// A schedule is for the gateway whose files are here.
-fn refuse_elsewhere(context: &Context, layout: &Layout) -> Outcome {
-    let not_here = |what: String| Err(Failure::from_reason(errors::BACKUP_NOT_HERE.reason, &what, false));
-    let url = find_url(&context.global, &Config::load()?)?;
-    if !Local::look(layout).is_at(layout, &url) {
-        return not_here(format!(
-            "The gateway at {url} does not run on this machine with the state in {}, so its backups can't be scheduled here.",
-            layout.home.display()
-        ));
-    }
+fn refuse(context: &Context, layout: &Layout, args: &BackupSchedule) -> Outcome {
+    let to = args.to.as_ref().map(|to| format!(" --to {}", shell(to)));
+    let command = format!("backup schedule{}", to.unwrap_or_default());
+    refuse_elsewhere(context, layout, "its backups can't be scheduled here", &command)?;
     if !layout.durable().is_dir() {
-        return not_here(format!(
+        let what = format!(
             "There is no gateway in {}, so no backups can be scheduled.",
             layout.home.display()
-        ));
+        );
+        return Err(Failure::from_reason(errors::BACKUP_NOT_HERE.reason, &what, false));
     }
     Cluster::refuse(layout, "No backups are scheduled", NEXT_IN_CLUSTER)
 }
@@ -185,7 +190,8 @@ fn end(out: Output, layout: &Layout, current: Option<Schedule>) -> Outcome {
     let words = match record.kept.len() {
         0 => "No backups are scheduled any more.".to_owned(),
         count => format!(
-            "No backups are scheduled any more. {count} stay in {}.",
+            "No backups are scheduled any more. {} in {}.",
+            counted(count as u64, "backup stays", "backups stay"),
             schedule.folder.display()
         ),
     };
@@ -384,7 +390,7 @@ async fn tell_owner(layout: &Layout, record: &mut Record) {
     };
     let report = async {
         let account = Account::find(&Global::default(), &Config::load()?)?;
-        if !Local::look(layout).is_at(layout, &account.url) {
+        if !is_own(&Local::look(layout), layout, &account.url, None) {
             return Ok(false);
         }
         let client = account.connect().await?;
