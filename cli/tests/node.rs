@@ -82,7 +82,25 @@ fn the_doctor_of_a_machine_that_is_only_a_node_looks_at_the_node() {
         let checks = run.json()["checks"].as_array().unwrap().clone();
         checks.into_iter().find(|check| check["name"] == name).unwrap()
     };
-    let run = home.gsv(["doctor", "--json"]).failed(1);
+    // The gateway knows the token: it only refuses a client with it.
+    for (code, reason, says) in [
+        (403, "auth.forbidden", "gsv node --id desk"),
+        (
+            401,
+            "auth.required",
+            "Make an invitation on the gateway's machine: `gsv invite node`",
+        ),
+    ] {
+        let child = start(home.command().args(["doctor", "--json"]));
+        let (mut connection, request) = gateway.greet();
+        assert_eq!(connection.hello["auth"]["token"], "gsv_node_n1_beef");
+        assert_eq!(connection.hello["client"]["mode"], "client");
+        connection.error(&request, code, reason, "No.");
+        connection.close(4001, reason);
+        let run = finish(child).failed(1);
+        assert!(check(&run, "node")["next"].as_str().unwrap().contains(says), "{run:?}");
+    }
+    let run = home.gsv(["doctor", "--offline", "--json"]).failed(1);
     assert_eq!(check(&run, "token")["level"], "ok");
     assert_eq!(check(&run, "node")["level"], "fail");
     assert!(run.stdout.contains("gsv node --id desk"), "{run:?}");
@@ -101,7 +119,7 @@ fn the_doctor_of_a_machine_that_is_only_a_node_looks_at_the_node() {
     assert_eq!(check(&run, "node")["found"], "`desk` runs and is connected");
     let second = home.gsv(["node", "--workspace", workspace.to_str().unwrap()]).failed(1);
     let words = second.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("Another node is already running (pid"), "{words}");
+    assert!(words.contains("Node `desk` is already running (pid"), "{words}");
     assert!(
         words.contains("next: Stop it, or start this one under another name"),
         "{words}"
@@ -163,6 +181,7 @@ fn in_the_home_folder_the_agent_works_in_a_folder_of_its_own() {
 fn a_node_without_any_token_says_how_to_get_one() {
     let home = Home::new();
     let run = home.gsv(["node", "--id", "laptop"]).failed(3);
+    assert!(run.stderr.contains(INVITATION), "{run:?}");
     assert!(
         run.stderr.contains("gsv token create --scope node --node laptop"),
         "{}",
@@ -221,6 +240,92 @@ fn f46_a_second_node_keeps_its_token_when_the_gateway_moved() {
     assert_eq!(runs(&second, &home, &["--id", "box"], None), made);
 }
 
+const INVITATION: &str =
+    "next: Make an invitation on the gateway's machine: `gsv invite node`, then run its line here.";
+
+#[test]
+fn h2_the_log_of_a_service_says_once_that_the_token_was_refused_and_what_to_do() {
+    let gateway = FakeGateway::new();
+    let home = Home::new();
+    home.write_config(&format!(
+        "url = \"{}\"\n[node]\nid = \"lap\"\ntoken = \"gsv_node_a_lap\"\n",
+        gateway.url()
+    ));
+    let child = start(home.command().args(["node", "--service", "--id", "lap"]));
+    let (mut connection, request) = gateway.greet();
+    let hint = "Set a valid token: `gsv local-config set token -`.";
+    let error = json!({"code": 401, "reason": "auth.required", "message": "Token rejected.", "hint": hint});
+    connection.send(&json!({"type": "res", "id": request.id, "ok": false, "error": error}));
+    connection.close(4001, "auth.required");
+    finish(child).failed(3);
+    let log = home.gsv(["node", "logs", "--id", "lap"]).ok().stdout;
+    assert_eq!(log.matches("Token rejected.").count(), 1, "{log}");
+    assert!(
+        log.contains("Make an invitation on the gateway's machine: `gsv invite node`"),
+        "{log}"
+    );
+    assert!(!log.contains("set token -"), "{log}");
+}
+
+#[test]
+fn h4_a_node_whose_name_another_machine_has_is_told_to_use_another() {
+    let gateway = FakeGateway::new();
+    let home = Home::new();
+    home.write_config(&format!(
+        "url = \"{}\"\n[node]\nid = \"lap\"\ntoken = \"gsv_node_a_lap\"\n",
+        gateway.url()
+    ));
+    let child = start(home.command().arg("node"));
+    gateway.refuse(
+        403,
+        "auth.forbidden",
+        "lap is connected already, with another token.",
+        4003,
+    );
+    let run = finish(child).failed(3);
+    assert!(
+        run.stderr
+            .contains("Another machine is connected to the gateway as `lap`"),
+        "{run:?}"
+    );
+    assert!(
+        run.stderr
+            .contains("next: Use another name: `gsv invite node --name OTHER`"),
+        "{run:?}"
+    );
+}
+
+#[test]
+fn sv8_a_machine_that_is_only_a_node_forgets_its_part_and_names_the_rest() {
+    let home = Home::new();
+    let url = "url = \"wss://gsv.example:1\"\n";
+    home.write_config(&format!("{url}[node]\nid = \"lap\"\ntoken = \"gsv_node_n1_beef\"\n"));
+    let run = home.gsv(["node", "forget", "--id", "lap", "--yes"]).ok();
+    assert!(
+        run.stderr
+            .contains("On the gateway's machine, run: gsv token revoke n1 && gsv nodes forget lap --yes"),
+        "{run:?}"
+    );
+    let config = fs::read_to_string(home.config_file()).unwrap();
+    assert!(
+        !config.contains("beef") && !config.contains("lap") && config.contains(url),
+        "{config}"
+    );
+    // A second node of the machine has its token in a file.
+    home.write_state("port", "1");
+    let dir = home.state().join("node/box");
+    fs::create_dir_all(&dir).unwrap();
+    let file = dir.join("token.json");
+    fs::write(&file, r#"{"url": "wss://gsv.example:1", "token": "gsv_node_n2_cafe"}"#).unwrap();
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let run = home.gsv(["node", "forget", "--id", "box", "--yes"]).ok();
+    assert!(
+        run.stderr.contains("gsv token revoke n2 && gsv nodes forget box --yes"),
+        "{run:?}"
+    );
+    assert!(!file.exists());
+}
+
 #[test]
 fn h2_a_node_with_a_refused_token_ends_and_names_the_setting() {
     let gateway = FakeGateway::new();
@@ -233,6 +338,7 @@ fn h2_a_node_with_a_refused_token_ends_and_names_the_setting() {
     gateway.refuse(401, "auth.required", "Token rejected.", 4001);
     let run = finish(child).failed(3);
     assert!(run.stderr.contains("token of the node `lap`"), "{run:?}");
+    assert!(run.stderr.contains(INVITATION), "{run:?}");
     assert!(run.stderr.contains("gsv local-config set node.token -"), "{run:?}");
     assert!(!run.stderr.contains("set token -"), "{run:?}");
     let child = start(home.command().arg("node").env("GSV_TOKEN", "gsv_node_c_lap"));
@@ -308,6 +414,18 @@ fn the_log_of_a_node_that_this_machine_does_not_have_is_refused() {
 }
 
 #[test]
+fn node_list_is_the_list_of_machines() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let child = start(home.command().args(["node", "list"]));
+    let mut connection = gateway.accept();
+    let request = connection.expect("nodes.list");
+    let lap = json!({"nodeId": "lap", "online": false, "hostCapabilities": [], "toolCapabilities": {}, "tools": []});
+    connection.answer(&request, &json!({"nodes": [lap], "count": 1}));
+    assert!(finish(child).ok().stdout.contains("lap"));
+}
+
+#[test]
 fn a_connected_machine_is_not_forgotten_and_the_way_is_named() {
     let gateway = FakeGateway::new();
     let home = gateway.home();
@@ -361,7 +479,7 @@ fn a_forgotten_machine_is_removed_and_its_token_is_named() {
         run.stderr
     );
     assert!(
-        run.stderr.contains("gsv token revoke t1 && gsv nodes forget lap --yes"),
+        run.stderr.contains("To remove it for good: gsv token revoke t1\n"),
         "{}",
         run.stderr
     );

@@ -1,11 +1,13 @@
 //! What `gsv doctor` checks on a machine that is a node of another one's gateway and has no client's token: whether the node is connected,
-//! as its own log says. Asks no gateway.
+//! as its own log says. Only while the node does not run, the gateway is asked whether it still accepts the node's token.
 
 use gsv_node::Connection;
+use gsv_protocol::errors;
 
 use super::doctor_report::Report;
 use super::node_files::{Running, log_file, running};
-use crate::client::without_login;
+use super::node_token::INVITATION;
+use crate::client::{Account, without_login};
 use crate::config::{Config, Key};
 use crate::service::LogFile;
 
@@ -13,7 +15,7 @@ const NAME: &str = "node";
 /// Lines of the log that are read, the newest last.
 const LINES: usize = 2_000;
 
-pub fn check_only_node(report: &mut Report, config: &Config, url: &str) {
+pub async fn check_only_node(report: &mut Report, config: &Config, url: &str, offline: bool) {
     let id = config.get(Key::NodeId).unwrap_or_default();
     let address = without_login(url);
     report.ok(
@@ -24,6 +26,9 @@ pub fn check_only_node(report: &mut Report, config: &Config, url: &str) {
     match running(id) {
         Err(failure) => return report.failure(NAME, failure),
         Ok(Running::No) => {
+            if !offline && !check_token(report, config, url, id).await {
+                return;
+            }
             let next = format!("Start it: `gsv node --id {id}`, or as a service: `gsv node install --id {id}`.");
             return report.fail(
                 NAME,
@@ -46,6 +51,29 @@ pub fn check_only_node(report: &mut Report, config: &Config, url: &str) {
             format!("Wait a moment and run `gsv doctor` again. {logs}"),
         ),
     }
+}
+
+/// Whether the node could connect. The gateway refuses a client with a node's token, and one that it does not know in another way, so no
+/// machine seems to come and go.
+async fn check_token(report: &mut Report, config: &Config, url: &str, id: &str) -> bool {
+    let account = Account {
+        url: url.to_owned(),
+        token: config.get(Key::NodeToken).unwrap_or_default().to_owned(),
+    };
+    match account.connect().await {
+        Ok(client) => client.close().await,
+        Err(failure) if failure.is(&errors::AUTH_FORBIDDEN) => {}
+        Err(failure) if failure.is_refusal() => {
+            let found = format!("the gateway no longer accepts the token of `{id}`");
+            report.fail(NAME, found, INVITATION);
+            return false;
+        }
+        Err(failure) => {
+            report.failure("connect", failure);
+            return false;
+        }
+    }
+    true
 }
 
 /// The newest line about the connection decides, if it is of the current start.

@@ -12,13 +12,15 @@ use gsv_link::{AddressProvider, LinkError};
 use gsv_node::policy::NodePolicy;
 use gsv_node::sandbox::SandboxSettings;
 use gsv_node::{Level, NodeConfig, NodeError, Status, check_workspace};
+use gsv_protocol::errors;
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::context::Context;
 use super::local::Local;
 use super::node_files::log_file;
-use super::node_token::{Tokens, get_token, kind_of};
+use super::node_token::{INVITATION, Tokens, get_token, kind_of};
+use super::own_gateway::is_own;
 use crate::args::Node;
 use crate::clean::clean;
 use crate::client::{find_url, present_url};
@@ -36,19 +38,25 @@ const WORKSPACE: &str = "workspace";
 
 pub async fn run(context: &Context, args: Node) -> Outcome {
     let id = args.id.clone().filter(|_| args.service);
-    let ended = serve(context, args).await;
+    let mut is_logged = false;
+    let ended = serve(context, args, &mut is_logged).await;
     if let (Some(id), Err(failure)) = (id, &ended) {
-        log_failure(&id, failure);
+        log_failure(&id, failure, is_logged);
     }
     ended
 }
 
-/// A service shows its words to no one.
-fn log_failure(id: &str, failure: &Failure) {
-    let line = json!({
-        "time": timestamp(now_ms()), "level": "error",
-        "message": clean(&format!("{} {}", failure.message, failure.next)),
-    });
+/// A service shows its words to no one. `is_logged`: the node has written what happened, but not what to do.
+fn log_failure(id: &str, failure: &Failure, is_logged: bool) {
+    let message = if is_logged {
+        failure.next.clone()
+    } else {
+        format!("{} {}", failure.message, failure.next)
+    };
+    if message.is_empty() {
+        return;
+    }
+    let line = json!({ "time": timestamp(now_ms()), "level": "error", "message": clean(&message) });
     if let Ok(file) = log_file(id)
         && let Ok(mut log) = log::open(&file)
     {
@@ -56,7 +64,7 @@ fn log_failure(id: &str, failure: &Failure) {
     }
 }
 
-async fn serve(context: &Context, args: Node) -> Outcome {
+async fn serve(context: &Context, args: Node, is_logged: &mut bool) -> Outcome {
     let out = context.out;
     let policy = node_policy::load()?;
     let mut config = Config::load()?;
@@ -90,7 +98,7 @@ async fn serve(context: &Context, args: Node) -> Outcome {
     // An address that was given is used as it is. That of this machine's gateway is looked up again, because its port may change.
     let layout = Layout::find()?;
     let is_local =
-        context.global.url.as_ref().is_none_or(String::is_empty) && Local::look(&layout).is_at(&layout, &url);
+        context.global.url.as_ref().is_none_or(String::is_empty) && is_own(&Local::look(&layout), &layout, &url, None);
     let address: Option<AddressProvider> = is_local.then(|| Arc::new(move || present_url(&layout)) as _);
     let mut tokens = Tokens {
         id: &id,
@@ -100,6 +108,7 @@ async fn serve(context: &Context, args: Node) -> Outcome {
         file: state_dir.join("token.json"),
     };
     let token = tokens.find(context).await?;
+    let is_nodes = kind_of(&token) == Some("node");
     let exe = env::current_exe().or_fail("find the gsv program", "Install it again.")?;
     let is_given = context.global.token.as_ref().is_some_and(|given| *given == token);
     let has_admin = config
@@ -127,7 +136,16 @@ async fn serve(context: &Context, args: Node) -> Outcome {
         signals.shutdown(),
     )
     .await;
-    ended.map_err(|error| refused(&error, &id, is_given, has_admin).unwrap_or_else(|| fatal(&error)))
+    ended.map_err(|error| {
+        *is_logged = matches!(
+            error,
+            NodeError::Link(LinkError::Refused { .. } | LinkError::Replaced { .. })
+        );
+        name_taken(&error, &id, is_nodes)
+            .or_else(|| refused(&error, &id, is_given, has_admin))
+            .or_else(|| runs_already(&error, &id))
+            .unwrap_or_else(|| fatal(&error))
+    })
 }
 
 pub fn no_name() -> Failure {
@@ -149,6 +167,30 @@ pub fn sandbox_settings(policy: NodePolicy, name: &str) -> Outcome<SandboxSettin
     Ok(policy.sandbox_settings(paths::home()?, own, program))
 }
 
+/// A node with a valid token of its own is refused only while another machine is connected under its name.
+fn name_taken(error: &NodeError, id: &str, is_nodes: bool) -> Option<Failure> {
+    let NodeError::Link(LinkError::Refused { error }) = error else {
+        return None;
+    };
+    (is_nodes && error.reason == errors::AUTH_FORBIDDEN.reason).then(|| Failure {
+        message: format!("Another machine is connected to the gateway as `{id}`, with another token."),
+        next: "Use another name: `gsv invite node --name OTHER` on the gateway's machine, then run its line here."
+            .to_owned(),
+        ..Failure::from_wire(error)
+    })
+}
+
+fn runs_already(error: &NodeError, id: &str) -> Option<Failure> {
+    let NodeError::Ledger(LedgerError::Locked { pid, .. }) = error else {
+        return None;
+    };
+    Some(Failure::new(
+        Exit::from_code(error.exit_status()),
+        format!("Node `{id}` is already running (pid {pid})."),
+        "Stop it, or start this one under another name (`gsv node --id NAME`) or with another state folder (GSV_HOME=DIR).",
+    ))
+}
+
 /// The gateway does not accept the node's token: waiting does not help.
 fn refused(error: &NodeError, id: &str, is_given: bool, has_admin: bool) -> Option<Failure> {
     let NodeError::Link(LinkError::Refused { error }) = error else {
@@ -160,7 +202,7 @@ fn refused(error: &NodeError, id: &str, is_given: bool, has_admin: bool) -> Opti
             error.message
         ),
         next: if is_given {
-            "Give a valid token of this node with GSV_TOKEN.".to_owned()
+            format!("{INVITATION} Or give a valid token of this node with GSV_TOKEN.")
         } else if has_admin {
             format!("To make a new token and go on: `gsv node --id {id}`.")
         } else {
@@ -171,16 +213,6 @@ fn refused(error: &NodeError, id: &str, is_given: bool, has_admin: bool) -> Opti
 }
 
 pub fn fatal(error: &NodeError) -> Failure {
-    if let NodeError::Ledger(LedgerError::Locked { path, pid }) = error {
-        return Failure::new(
-            Exit::from_code(error.exit_status()),
-            format!(
-                "Another node is already running (pid {pid}) with the ledger at {}.",
-                path.display()
-            ),
-            "Stop it, or start this one under another name (`gsv node --id NAME`) or with another state folder (GSV_HOME=DIR).",
-        );
-    }
     Failure::new(Exit::from_code(error.exit_status()), error.to_string(), "")
 }
 

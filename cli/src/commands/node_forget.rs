@@ -1,6 +1,7 @@
 //! `gsv node forget`: ends what makes this machine a node. Files, the log and what `gsv undo` needs stay.
 
 use std::fs;
+use std::path::Path;
 
 use gsv_protocol::methods::{NodeForget, TokensList, TokensRevoke};
 use gsv_protocol::types::{NodeForgetParams, NodeId, TokensRevokeParams};
@@ -10,9 +11,11 @@ use serde_json::json;
 use super::context::{Context, block_on};
 use super::node_files::{Running, running, state_dir};
 use super::node_service::{id_of, service};
+use super::node_token;
 use super::service::with_installer;
 use crate::args::NodeEnd;
 use crate::ask;
+use crate::clean::one_line;
 use crate::client::Account;
 use crate::config::{Config, Key};
 use crate::exit::{Failure, Outcome};
@@ -52,13 +55,21 @@ pub fn run(context: &Context, args: &NodeEnd) -> Outcome {
     let remote = context
         .account()
         .and_then(|account| block_on(at_gateway(&account, &id)));
-    // When the gateway could not be reached, this machine keeps its token, so that the command can be run again.
-    remote.map_err(|failure| Failure {
-        next: format!(
-            "Nothing more was changed on this machine. With an admin token, run it again; or on a machine that has one: `gsv nodes forget {id}`."
-        ),
-        ..failure
-    })?;
+    let is_done_there = match remote {
+        Ok(()) => true,
+        // This machine may not do it, and never will; what is here ends all the same.
+        Err(failure) if failure.is_refusal() => false,
+        // When the gateway could not be reached, this machine keeps its token, so that the command can be run again.
+        Err(failure) => {
+            return Err(Failure {
+                next: format!(
+                    "Nothing more was changed on this machine. Run it again when the gateway answers; or on a machine with an admin token: `gsv nodes forget {id}`."
+                ),
+                ..failure
+            });
+        }
+    };
+    let there = remaining(&id, stored_token(&config, has_token, &token_file).as_deref());
     if has_token {
         config.unset(Key::NodeId);
         config.unset(Key::NodeToken);
@@ -67,10 +78,31 @@ pub fn run(context: &Context, args: &NodeEnd) -> Outcome {
     // There is none when the local config has it.
     let _ = fs::remove_file(token_file);
     out.done(
-        &json!({ "nodeId": id, "wasInstalled": has_service }),
+        &json!({ "nodeId": id, "wasInstalled": has_service, "isForgottenThere": is_done_there }),
         &format!("This machine is no longer the node `{id}`. Its files stay."),
     );
+    if !is_done_there {
+        out.note(&format!(
+            "The gateway still lists it, and its token is valid. On the gateway's machine, run: {there}"
+        ));
+    }
     Ok(())
+}
+
+fn stored_token(config: &Config, is_in_config: bool, file: &Path) -> Option<String> {
+    if is_in_config {
+        return config.get(Key::NodeToken).map(str::to_owned);
+    }
+    node_token::read(file)
+}
+
+/// What ends the node at the gateway, from another machine. The id of a token is a part of it, and no secret.
+fn remaining(id: &str, token: Option<&str>) -> String {
+    let forget = format!("gsv nodes forget {id} --yes");
+    match token.and_then(node_token::id_of) {
+        Some(token_id) => format!("gsv token revoke {} && {forget}", one_line(token_id, 64)),
+        None => forget,
+    }
 }
 
 /// The tokens first: with one of them the machine could come back.

@@ -1,6 +1,6 @@
 //! The token of one node: given, stored, or created with an admin token. Stores only the token that it has created.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gsv_protocol::NoParams;
 use gsv_protocol::methods::{TokensCreate, TokensList};
@@ -17,16 +17,37 @@ use crate::private_file;
 use crate::units::now_ms;
 use crate::width::cut;
 
+/// The one way for every machine that is to be a node.
+pub const INVITATION: &str = "Make an invitation on the gateway's machine: `gsv invite node`, then run its line here.";
+
 /// How the owner gets a token for a node.
 pub fn get_token(id: &str) -> String {
     format!(
-        "On a machine with an admin token, run `gsv token create --scope node --node {id}`; then set it here: `gsv local-config set node.token -` and `gsv local-config set node.id {id}`."
+        "{INVITATION} Over a tunnel, where an invitation does not help: `gsv token create --scope node --node {id}` there, then `gsv local-config set node.id {id}` and `gsv local-config set node.token -` here."
     )
 }
 
 /// The kind of a token, which is part of it. Tokens of other gateways have no kind.
 pub fn kind_of(token: &str) -> Option<&str> {
     token.strip_prefix("gsv_")?.split_once('_').map(|(kind, _)| kind)
+}
+
+/// The public id of a token of GSV.
+pub fn id_of(token: &str) -> Option<&str> {
+    match token.split('_').collect::<Vec<_>>().as_slice() {
+        ["gsv", _, id, _] => Some(id),
+        _ => None,
+    }
+}
+
+/// The token in a node's own file.
+pub fn read(file: &Path) -> Option<String> {
+    stored_in(file).map(|stored| stored.token)
+}
+
+fn stored_in(file: &Path) -> Option<Stored> {
+    let text = private_file::read_private(file, "").ok()??;
+    serde_json::from_str(&text).ok()
 }
 
 /// The token of one node. The machine's first node has it in the local config, every other one in a file of its own.
@@ -100,8 +121,7 @@ impl Tokens<'_> {
         if self.is_ours && self.config.get(Key::NodeId) == Some(self.id) {
             return self.config.get(Key::NodeToken).map(str::to_owned);
         }
-        let text = private_file::read_private(&self.file, "").ok()??;
-        let stored: Stored = serde_json::from_str(&text).ok()?;
+        let stored = stored_in(&self.file)?;
         // The gateway of this machine may have moved to another port.
         let is_same = stored.url == self.url || (is_loopback(&stored.url) && is_loopback(self.url));
         is_same.then_some(stored.token)

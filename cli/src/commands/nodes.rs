@@ -64,6 +64,7 @@ async fn forget(context: &Context, args: NodeForget) -> Outcome {
             format!("Stop the node there first. To remove it while it is connected: `gsv nodes forget {id} --force`.");
         Failure { next, ..failure }
     })?;
+    let was_connected = result.disconnected;
     let tokens = client.call::<TokensList>(NoParams {}).await;
     client.close().await;
     let now = now_ms();
@@ -87,9 +88,14 @@ async fn forget(context: &Context, args: NodeForget) -> Outcome {
         &result,
         &format!("`{id}` is removed. Its node can connect again, because {what} still valid."),
     );
-    context.out.note(&format!(
-        "To remove it for good: {} && gsv nodes forget {id} --yes",
-        revoke.join(" && ")
-    ));
+    // A node that was connected comes back within seconds, and is listed again.
+    let again = if was_connected {
+        format!(" (if it is listed again after that: gsv nodes forget {id} --yes)")
+    } else {
+        String::new()
+    };
+    context
+        .out
+        .note(&format!("To remove it for good: {}{again}", revoke.join(" && ")));
     Ok(())
 }

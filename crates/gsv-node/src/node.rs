@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gsv_link::ledger::{Disk, Ledger, LedgerError, RealDisk};
-use gsv_link::{AddressProvider, Link, Mode, Options};
+use gsv_link::{AddressProvider, Link, LinkError, Mode, Options};
 use gsv_protocol::types::{
     Capability, NodeDesktop, NodeRuntime, NodeSandbox, SandboxProfile, SandboxTier, ToolDefinition,
 };
@@ -135,6 +135,12 @@ pub async fn run(
     };
     match &outcome {
         Ok(()) => reporter.connection(Level::Info, "The node has stopped.", &Connection::Ended),
+        // The loop has said why, and what to do depends on who started the node.
+        Err(NodeError::Link(LinkError::Refused { .. })) => {
+            reporter
+                .log
+                .write(Level::Error, "The node has ended.", &Connection::Ended.fields());
+        }
         Err(error) => reporter
             .log
             .write(Level::Error, &error.to_string(), &Connection::Ended.fields()),
