@@ -16,7 +16,9 @@ use tokio::time::timeout;
 
 use crate::args::Cli;
 use crate::client::{Account, Client};
+use crate::commands::node_files::known_here;
 use crate::config::{Config, Key};
+use crate::paths::state_dir;
 
 /// Before the words, as the first argument of the program.
 pub const COMPLETE: &str = "--complete";
@@ -34,6 +36,10 @@ pub enum Kind {
     Setting,
     LocalSetting,
     Node,
+    /// A node of this machine.
+    OwnNode,
+    /// An end of `gsv cp`: `NAME:`, or a file of this machine.
+    Place,
 }
 
 /// The last word, and what it stands for.
@@ -87,11 +93,42 @@ fn names(wanted: &Wanted) -> Vec<String> {
     if wanted.kind == Kind::LocalSetting {
         return Key::ALL.iter().map(|key| key.name().to_owned()).collect();
     }
+    if wanted.kind == Kind::OwnNode {
+        return own_nodes();
+    }
+    if wanted.kind == Kind::Place && wanted.typed.contains(['/', ':']) {
+        // The shell completes paths.
+        return Vec::new();
+    }
+    let mut local = if wanted.kind == Kind::Place {
+        files()
+    } else {
+        Vec::new()
+    };
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else {
         return Vec::new();
     };
     let asked = async { timeout(PATIENCE, ask(wanted)).await.ok().flatten() };
-    runtime.block_on(asked).unwrap_or_default()
+    local.extend(runtime.block_on(asked).unwrap_or_default());
+    local
+}
+
+fn own_nodes() -> Vec<String> {
+    let of_config = Config::load()
+        .ok()
+        .and_then(|config| config.get(Key::NodeId).map(str::to_owned));
+    let known = state_dir().map(|home| known_here(&home)).unwrap_or_default();
+    known.into_iter().chain(of_config).collect()
+}
+
+/// Of the current folder, which the machines must not hide.
+fn files() -> Vec<String> {
+    let entries = std::fs::read_dir(".").into_iter().flatten().flatten();
+    let name = |entry: std::fs::DirEntry| {
+        let end = if entry.path().is_dir() { "/" } else { "" };
+        format!("{}{end}", entry.file_name().to_string_lossy())
+    };
+    entries.map(name).filter(|name| !name.starts_with('.')).collect()
 }
 
 async fn ask(wanted: &Wanted) -> Option<Vec<String>> {
@@ -133,7 +170,12 @@ async fn ask(wanted: &Wanted) -> Option<Vec<String>> {
             let found = client.call::<NodesList>(NoParams {}).await.ok()?;
             Some(found.nodes.into_iter().map(|node| node.node_id.0).collect())
         }
-        Kind::LocalSetting => None,
+        Kind::Place => {
+            let found = client.call::<NodesList>(NoParams {}).await.ok()?;
+            let machines = found.nodes.into_iter().map(|node| format!("{}:", node.node_id.0));
+            Some(machines.chain(["gsv:".to_owned()]).collect())
+        }
+        Kind::LocalSetting | Kind::OwnNode => None,
     }
 }
 
@@ -204,7 +246,7 @@ _gsv_names() {
     prefix=""
     case "$cur" in *[:=]*) prefix="${cur%"${cur##*[:=]}"}" ;; esac
     COMPREPLY=("${found[@]#"$prefix"}")
-    case "${COMPREPLY[0]}" in */) compopt -o nospace 2>/dev/null ;; esac
+    case "${COMPREPLY[0]}" in */ | *:) compopt -o nospace 2>/dev/null ;; esac
 }
 complete -F _gsv_names -o bashdefault -o default gsv
 "#;
@@ -213,7 +255,8 @@ const ZSH: &str = r#"_gsv_names() {
     local -a found
     found=(${(f)"$(command gsv --complete -- "${(@)words[1,CURRENT-1]}" "$PREFIX" 2>/dev/null)"})
     if (( ${#found} )); then
-        compadd -a found
+        # What goes on gets no space.
+        case "${found[1]}" in */ | *:) compadd -S '' -a found ;; *) compadd -a found ;; esac
     else
         _gsv_known "$@"
     fi
@@ -304,7 +347,9 @@ fn kind(path: &[&str], arg: &Arg) -> Option<Kind> {
     match (path, id) {
         (["config", "get" | "set" | "unset"], "path") => Some(Kind::Setting),
         (["local-config", ..], "key") => Some(Kind::LocalSetting),
-        (["nodes" | "node", "forget"], "id") => Some(Kind::Node),
+        (["nodes", "forget"], "id") => Some(Kind::Node),
+        (["node", ..], "id") => Some(Kind::OwnNode),
+        (["cp"], "source" | "destination") => Some(Kind::Place),
         (["agent", "show" | "edit" | "undefine" | "delete"], "id") | (_, "agent") => Some(Kind::Agent),
         (["session", "show" | "export"], "target") | (["session", ..] | ["stop"], "key") | (_, "session") => {
             Some(Kind::Session)

@@ -25,7 +25,9 @@ fn ct9_a_word_is_read_from_its_place() {
     is("gsv -u ws://x config unset ", Kind::Setting, "");
     is("gsv local-config set ch", Kind::LocalSetting, "ch");
     is("gsv nodes forget ", Kind::Node, "");
-    is("gsv node forget --id l", Kind::Node, "l");
+    is("gsv node forget --id l", Kind::OwnNode, "l");
+    is("gsv cp lap", Kind::Place, "lap");
+    is("gsv cp --force laptop:a.txt gs", Kind::Place, "gs");
     assert_eq!(
         asked("gsv chat --agent=wo"),
         Some((Kind::Agent, "wo".to_owned(), "--agent=".to_owned()))

@@ -56,7 +56,7 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use gsv_protocol::errors;
 
-use crate::args::{Cli, Command, Node, NodeCommand};
+use crate::args::{Cli, Command, Node, NodeCommand, NodesCommand};
 use crate::commands::context::{Context, block_on, run_on};
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
@@ -183,6 +183,7 @@ fn run_node_command(context: &Context, command: NodeCommand) -> Outcome {
         NodeCommand::Stop(args) => node_service::stop(context, &args),
         NodeCommand::Status(args) => node_service::status(context, &args),
         NodeCommand::Logs(args) => node_service::show_logs(context, &args),
+        NodeCommand::List => block_on(commands::nodes::run(context, NodesCommand::List)),
         NodeCommand::Forget(args) => node_forget::run(context, &args),
     }
 }

@@ -44,13 +44,15 @@ impl Style {
 }
 
 /// Where output goes and what it may look like.
-#[allow(clippy::struct_excessive_bools, reason = "four independent facts")]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Debug, Clone, Copy)]
 pub struct Output {
     /// `--json`: data as JSON.
     pub json: bool,
     /// stdout is a terminal.
     pub tty: bool,
+    /// It is one that can move its cursor, so that what is shown can be replaced.
+    pub repaints: bool,
     colour_out: bool,
     colour_err: bool,
     /// A line editor has the terminal: everything is printed above its line.
@@ -59,12 +61,13 @@ pub struct Output {
 
 impl Output {
     pub fn detect(json: bool) -> Self {
-        let colour = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-            && env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let colour = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && !is_dumb;
         let tty = io::stdout().is_terminal();
         Self {
             json,
             tty,
+            repaints: tty && !is_dumb,
             colour_out: colour && tty,
             colour_err: colour && io::stderr().is_terminal(),
             above: None,
@@ -90,6 +93,7 @@ impl Output {
         Self {
             json: false,
             tty: false,
+            repaints: false,
             colour_out: false,
             colour_err: false,
             above: None,

@@ -79,6 +79,31 @@ fn ct9_without_a_gateway_it_is_silent_and_starts_none() {
 }
 
 #[test]
+fn ct9_machines_are_offered_for_copies_beside_the_files_of_the_folder() {
+    let node =
+        |id: &str| json!({"nodeId": id, "online": true, "hostCapabilities": [], "toolCapabilities": {}, "tools": []});
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    fs::write(home.root().join("lantern.txt"), "x").unwrap();
+    fs::create_dir(home.root().join("lab")).unwrap();
+    let mut command = home.command();
+    command
+        .args(["--complete", "--", "gsv", "cp", "la"])
+        .current_dir(home.root());
+    let run = common::start(&mut command);
+    let mut connection = gateway.accept();
+    let request = connection.expect("nodes.list");
+    connection.answer(&request, &json!({"nodes": [node("laptop"), node("desk")], "count": 2}));
+    assert_eq!(common::finish(run).ok().stdout, "lab/\nlantern.txt\nlaptop:\n");
+    // The nodes of this machine are known here.
+    let home = Home::new();
+    home.write_config("url = \"wss://gsv.example:1\"\n[node]\nid = \"lap\"\ntoken = \"gsv_node_a_b\"\n");
+    fs::create_dir_all(home.state().join("node/box")).unwrap();
+    let own = home.gsv(["--complete", "--", "gsv", "node", "forget", "--id", ""]).ok();
+    assert_eq!(own.stdout, "box\nlap\n");
+}
+
+#[test]
 fn ct9_a_command_of_the_agent_gets_no_names() {
     let gateway = FakeGateway::new();
     let home = gateway.home();

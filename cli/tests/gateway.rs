@@ -107,13 +107,14 @@ fn s4_a_new_token_is_alone_on_stdout() {
         "{}",
         run.stdout
     );
-    asked(
+    let run = asked(
         &["token", "revoke", "gsv_node_abc_9999"],
         "tokens.revoke",
         &json!({"tokenId": "abc"}),
         &json!({"ok": true, "tokenId": "abc", "closed": 1}),
     )
     .ok();
+    assert!(run.stderr.contains("; 1 connection closed"), "{run:?}");
     refused(&["token", "list"], "tokens.list", 403, "auth.forbidden", "No.").failed(3);
 }
 
@@ -140,6 +141,16 @@ fn the_own_token_is_revoked_only_after_a_yes() {
         serve(connection, "tokens.revoke", &params, &answer);
     })
     .ok();
+}
+
+#[test]
+fn a_port_is_a_number() {
+    for command in [&["up", "--port"][..], &["setup", "--port"]] {
+        for port in ["abc", "0", "65536"] {
+            let run = Home::new().gsv([command, &[port]].concat()).failed(2);
+            assert!(run.stderr.contains("a port is a number from 1 to 65535"), "{run:?}");
+        }
+    }
 }
 
 #[test]

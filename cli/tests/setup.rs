@@ -342,6 +342,16 @@ fn su1_a_port_is_refused_for_a_gateway_that_is_not_this_machines() {
 }
 
 #[test]
+fn su2_a_model_that_the_demo_does_not_have_is_refused_before_anything_is_started() {
+    let home = Home::new();
+    let run = home
+        .gsv(["setup", "--yes", "--provider", "demo", "--model", "foo"])
+        .failed(2);
+    assert!(run.stderr.contains("`--model foo` can't be used"), "{run:?}");
+    assert!(!home.state().exists());
+}
+
+#[test]
 fn su2_a_provider_without_a_key_and_a_misspelt_one_change_nothing() {
     for (provider, words) in [("openai", "--key-stdin"), ("openay", "Did you mean openai?")] {
         let run = played(&["setup", "--provider", provider, "--yes"], |connection| {

@@ -9,7 +9,7 @@ use gsv_node::sandbox::Profile;
 use gsv_protocol::types::{TokenKind, ToolName};
 
 use super::service::{NodeEnd, NodeInstall, NodeLogs, NodeService, STATUS_HELP};
-use super::values::{lifetime, one_of};
+use super::values::{lifetime, one_of, port};
 use crate::config::Key;
 use crate::embedded::listen::{parse_address, parse_proxy};
 use crate::units::parse_duration;
@@ -18,7 +18,7 @@ use crate::units::parse_duration;
 #[derive(Debug, Args)]
 pub struct Up {
     /// Port on 127.0.0.1 [default: the last one, else 8787]
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", value_parser = port)]
     pub port: Option<u16>,
     /// Listen for other machines too, encrypted with the gateway's own certificate; `none` ends that [default: as at the last start]
     #[arg(long, value_name = "ADDR:PORT", value_parser = place)]
@@ -102,6 +102,9 @@ pub enum NodeCommand {
     Status(NodeService),
     /// Show the node's log
     Logs(NodeLogs),
+    /// List the machines that the gateway knows, as `gsv nodes list` does
+    #[command(hide = true)]
+    List,
     /// End what makes this machine a node: the service, its token and its entry in the list of machines
     Forget(NodeEnd),
 }

@@ -3,6 +3,8 @@
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 
+use super::values::port;
+
 const NAME_CHARS: usize = 80;
 
 /// A person's name: one line of a file.
@@ -43,7 +45,7 @@ pub struct Setup {
     #[arg(long, value_name = "ZONE", value_parser = time_zone)]
     pub timezone: Option<String>,
     /// Port of the gateway on this machine [default: that of its last start, else 8787]
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", value_parser = port)]
     pub port: Option<u16>,
     /// Install the gateway and this machine's node as services [default, where the machine has a service manager]
     #[arg(long)]

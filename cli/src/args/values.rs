@@ -39,6 +39,11 @@ pub fn model_ref(text: &str) -> Result<ModelRef, String> {
     }
 }
 
+pub fn port(text: &str) -> Result<u16, String> {
+    let port = text.parse().ok().filter(|port| *port > 0);
+    port.ok_or_else(|| "a port is a number from 1 to 65535".to_owned())
+}
+
 /// How long a token is valid, within the contract's bounds.
 pub fn lifetime(text: &str) -> Result<Duration, String> {
     const LONGEST: Duration = Duration::from_secs(3_650 * 86_400);

@@ -208,6 +208,9 @@ impl Prompt {
 
     /// Takes the line that was just read off the screen.
     pub fn erase(&self, line: &str) {
+        if !self.out.repaints {
+            return;
+        }
         let (columns, rows) = self.terminal.size();
         if let Some(taken) = rows_of(&format!("{MARK}{line}"), columns).filter(|taken| *taken < rows) {
             self.above.erase(taken);

@@ -53,7 +53,7 @@ impl View {
     pub fn new(out: Output, thoughts: bool) -> Self {
         let kind = if out.json {
             Kind::Json(out)
-        } else if out.tty {
+        } else if out.repaints {
             Kind::Live(out, Live::default())
         } else {
             Kind::Plain(out, Box::default())

@@ -1,7 +1,6 @@
 //! Shows a login: the QR code or the typed code, drawn in place on a terminal, as plain lines in a pipe, or as JSON lines. Does
 //! not know the gateway.
 
-use std::env;
 use std::time::Duration;
 
 use gsv_protocol::types::{ChannelLogin, LoginState};
@@ -38,8 +37,7 @@ pub struct Screen<'a> {
 
 impl View {
     pub fn new(out: Output) -> Self {
-        let moves = env::var_os("TERM").is_none_or(|term| term != "dumb");
-        match (out.json, out.tty && moves) {
+        match (out.json, out.repaints) {
             (true, _) => Self::Json,
             (false, true) => Self::Live(InPlace::default()),
             (false, false) => Self::Plain,

@@ -11,7 +11,7 @@ use crate::clean::clean;
 use crate::embedded::bootstrap::sha256_hex;
 use crate::exit::Outcome;
 use crate::table::Table;
-use crate::units::{ago, millis, now_ms, time};
+use crate::units::{ago, counted, millis, now_ms, time};
 
 pub async fn run(context: &Context, command: TokenCommand) -> Outcome {
     let out = context.out;
@@ -41,7 +41,8 @@ pub async fn run(context: &Context, command: TokenCommand) -> Outcome {
             let token_id = TokenId::from(token_id);
             let revoked = context.change::<TokensRevoke>(TokensRevokeParams { token_id }, |result| {
                 let id = clean(result.token_id.as_str());
-                format!("token {id} is revoked; {} connections closed", result.closed)
+                let closed = counted(result.closed, "connection", "connections");
+                format!("token {id} is revoked; {closed} closed")
             });
             revoked.await
         }

@@ -165,5 +165,26 @@ fn ct3_no_status_line_where_nothing_can_be_repainted_and_no_colour_without_colou
     let shown = terminal.shows("Good day.");
     assert!(!shown.contains("sending") && !shown.contains("thinking"), "{shown:?}");
     terminal.types("/quit\r");
-    terminal.ends_with(0);
+    assert_eq!(terminal.ended(), Some(0));
+    assert!(!format!("{shown}{}", terminal.rest()).contains('\u{1b}'), "{shown:?}");
+}
+
+#[test]
+fn ct3_an_answer_where_nothing_can_be_repainted_is_written_once_without_codes() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let mut command = home.command();
+    command.args(["chat", "hello"]);
+    let mut terminal = Terminal::of_kind(command, "dumb");
+    let mut connection = gateway.accept();
+    let run = connection.started(1);
+    connection.chat(&run, &delta(1, 1, 0, "Good **day"));
+    connection.chat(
+        &run,
+        &whole("final", 2, 1, 1, "Good **day**, here is one list:\n\n- one\n- two\n"),
+    );
+    assert_eq!(terminal.ended(), Some(0));
+    let shown = terminal.rest();
+    assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    assert_eq!(shown.matches("Good").count(), 1, "{shown:?}");
 }

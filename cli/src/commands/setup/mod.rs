@@ -12,6 +12,7 @@ use self::dialogue::Dialogue;
 use super::chat;
 use super::context::{Context, block_on};
 use super::local::Local;
+use super::own_gateway::is_own;
 use super::{gateway, model as models};
 use crate::args::{Chat, Setup};
 use crate::client::find_url;
@@ -23,11 +24,14 @@ pub fn run(context: &Context, args: &Setup) -> Outcome {
     let out = context.out;
     let dialogue = Dialogue::new(out, !args.yes);
     // Before anything is started: a key that is missing leaves all as it was.
+    model::check_model(args.provider.as_deref().unwrap_or_default(), args.model.as_deref())?;
     let key = model::given_key(&dialogue, args)?;
-    start_gateway(context, args.port)?;
+    let is_started = start_gateway(context, args.port)?;
     let mut done = json!({});
     block_on(async {
-        let model = model::choose(context, &dialogue, args, key).await?;
+        // Only the gateway has the list of providers.
+        let model = model::choose(context, &dialogue, args, key).await;
+        let model = model.map_err(|failure| if is_started { and_runs(failure) } else { failure })?;
         done["model"] = json!(model);
         done["timezone"] = json!(owner::introduce(context, &dialogue, args).await?);
         if !out.json {
@@ -55,8 +59,19 @@ pub fn run(context: &Context, args: &Setup) -> Outcome {
     block_on(chat::run(context, message))
 }
 
-/// Starts this machine's gateway. Refuses `--port` when the local config names another gateway.
-fn start_gateway(context: &Context, port: Option<u16>) -> Outcome {
+/// A failure after the start of the gateway, which stays.
+fn and_runs(failure: Failure) -> Failure {
+    let next = failure.next.trim_end();
+    Failure {
+        next: format!("{next} The gateway was started and goes on; `gsv down` stops it.")
+            .trim_start()
+            .to_owned(),
+        ..failure
+    }
+}
+
+/// Starts this machine's gateway, and returns whether it did not run before. Refuses `--port` when the local config names another gateway.
+fn start_gateway(context: &Context, port: Option<u16>) -> Outcome<bool> {
     let layout = Layout::find()?;
     let is_here = is_here(context, &layout)?;
     if !is_here && port.is_some() {
@@ -68,9 +83,10 @@ fn start_gateway(context: &Context, port: Option<u16>) -> Outcome {
     let runs = matches!(Local::look(&layout), Local::Running(_) | Local::Unknown);
     // A running gateway keeps its port; `ensure` says so.
     if !is_here || (runs && port.is_none()) {
-        return Ok(());
+        return Ok(false);
     }
-    gateway::ensure(context.out.for_people(), &layout, port)
+    gateway::ensure(context.out.for_people(), &layout, port)?;
+    Ok(!runs)
 }
 
 /// Whether the gateway that is set up is this machine's own.
@@ -80,5 +96,5 @@ fn is_here(context: &Context, layout: &Layout) -> Outcome<bool> {
         return Ok(true);
     }
     let url = find_url(&context.global, &config)?;
-    Ok(Local::look(layout).is_at(layout, &url))
+    Ok(is_own(&Local::look(layout), layout, &url, Some(&config)))
 }

@@ -43,6 +43,20 @@ fn ask_for_key(dialogue: &Dialogue, provider: &str) -> Outcome<String> {
     Ok(key)
 }
 
+/// The demo has one model.
+pub fn check_model(provider: &str, model: Option<&str>) -> Outcome {
+    match model {
+        Some(id) if provider == DEMO && id != DEMO => Err(Failure::usage(
+            format!(
+                "The built-in demo model is the only one of `{DEMO}`, so `--model {}` can't be used.",
+                one_line(id, 100)
+            ),
+            "Leave out --model; or name the provider of that model: `gsv provider list`.",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// `key`: the one that was given on stdin.
 pub async fn choose(context: &Context, dialogue: &Dialogue, args: &Setup, key: Option<String>) -> Outcome<ModelRef> {
     let client = context.connect().await?;
@@ -50,6 +64,7 @@ pub async fn choose(context: &Context, dialogue: &Dialogue, args: &Setup, key: O
     let list = ModelsListParams { provider: None };
     let providers = client.call::<ModelsList>(list).await?.providers.unwrap_or_default();
     let provider = choose_provider(dialogue, args, &providers, &present)?;
+    check_model(&provider, args.model.as_deref())?;
     let chosen = if provider == DEMO {
         let demo = ModelRef {
             provider,
