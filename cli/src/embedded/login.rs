@@ -92,7 +92,8 @@ pub fn login(layout: &Layout, port: u16, ask: Ask) -> Outcome<(Bootstrap, Login)
 pub fn own_token(layout: &Layout, config: &Config, address: &str) -> Option<String> {
     let bootstrap = Bootstrap::read(&layout.bootstrap()).ok()??;
     let port = ports::last_port(layout)?;
-    let is_own = config.get(Key::Url) != Some(address)
+    // Else the token of the local config is this gateway's, and the owner has chosen it.
+    let is_own = elsewhere(layout, config).is_some()
         && is_unpinned_loopback(address)
         && Target::parse(address).is_ok_and(|target| target.port == port);
     let logins = is_own.then(|| config.former_logins())?;
