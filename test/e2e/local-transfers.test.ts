@@ -97,6 +97,37 @@ describe("gsv cp with files of this machine", () => {
     assert.deepEqual(left(), []);
   });
 
+  it("[TF4] [TF8] the same command beside one that its user has stopped (Ctrl-Z) ends with a sentence, and a third run copies", async () => {
+    const first = begin("gsv:in/big.bin", at("twice.bin"));
+    await until("some of it has arrived", () => left().find((name) => statSync(at(name)).size >= 4 * MIB), undefined, 2);
+    first.kill("SIGSTOP");
+    const second = await machine.gsv(["cp", "gsv:in/big.bin", at("twice.bin")]);
+    assert.equal(second.code, 1, second.stderr);
+    assert.match(second.stderr, /another copy writes .*twice\.bin/);
+    first.kill("SIGCONT");
+    await once(first, "close");
+    await machine.ok("cp", "gsv:in/big.bin", at("twice.bin"));
+    assert.equal(sha256(at("twice.bin")), content);
+    assert.deepEqual(left(), []);
+  });
+
+  it("[TF13] a gateway that does not answer keeps no one who presses Ctrl-C", async () => {
+    const sending = begin("desk:got.bin", at("late.bin"));
+    const ended = once(sending, "close") as Promise<[number]>;
+    await until("it has begun", () => left().length > 0, undefined, 2);
+    const pid = machine.state().workerdPid ?? 0;
+    process.kill(pid, "SIGSTOP");
+    try {
+      const from = performance.now();
+      sending.kill("SIGINT");
+      assert.equal((await ended)[0], 130);
+      assert.ok(performance.now() - from < 20_000, "it waits three seconds, and not for the gateway's answer, which takes 30");
+    } finally {
+      process.kill(pid, "SIGCONT");
+    }
+    assert.deepEqual(left(), []);
+  });
+
   it("[TF13] [TF5] [W11] a gateway that is killed in the middle is waited for", async () => {
     const sending = begin(at("big.bin"), "gsv:killed/gateway.bin");
     const ended = once(sending, "close") as Promise<[number]>;
