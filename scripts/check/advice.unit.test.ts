@@ -8,7 +8,8 @@ const found = (text: string, file = "gateway/src/x.ts"): string[] =>
 
 describe("[F1] settings that texts name", () => {
   it("a path may go through lists and maps, and a part of it may stand for a name", () => {
-    for (const path of ["model", "model.id", "apiKeys.anthropic", "apiKeys.PROVIDER", "channels.*.dmPolicy", "channels.${name}.dmPolicy"])
+    const inCode = ["channels.$", "{name}.dmPolicy"].join("");
+    for (const path of ["model", "model.id", "apiKeys.anthropic", "apiKeys.PROVIDER", "channels.*.dmPolicy", inCode])
       assert.ok(isSetting(path, CONTRACT), path);
     for (const path of ["models", "model.name", "model.id.more", "channels.whatsapp.policy", "toString", "model.constructor"])
       assert.ok(!isSetting(path, CONTRACT), path);
