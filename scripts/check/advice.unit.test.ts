@@ -21,7 +21,11 @@ describe("[F1] settings that texts name", () => {
     assert.deepEqual(found("Set `limits.dayUsd`.", "README.md"), ["1 There is no setting limits.dayUsd."]);
   });
   it("other names, placeholders, tests and generated files are none", () => {
-    assert.deepEqual(found("`agents.create`, `x.y`, `gsv config get PATH`, `gsv config set ${path} 1`, `gsv config set {path} 1`"), []);
+    const inCode = ["$", "{path}"].join("");
+    assert.deepEqual(
+      found(`\`agents.create\`, \`x.y\`, \`gsv config get PATH\`, \`gsv config set ${inCode} 1\`, \`gsv config set {path} 1\``),
+      [],
+    );
     assert.deepEqual(found("Set `model.name`.", "gateway/src/x.unit.test.ts"), []);
     assert.deepEqual(found("Set `model.name`.", "protocol/gen/types.ts"), []);
   });
