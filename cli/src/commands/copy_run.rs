@@ -334,13 +334,13 @@ pub fn failure_of(transfer: &Transfer) -> Option<Failure> {
     let is_of_a_tool = ["tool.", "path.", "file."]
         .iter()
         .any(|family| reason.starts_with(family));
-    Some(match is_of_a_tool {
-        true => Failure {
+    if is_of_a_tool {
+        return Some(Failure {
             next: String::new(),
             ..failure
-        },
-        false => failure,
-    })
+        });
+    }
+    Some(failure)
 }
 
 /// Whether the file that an earlier run has copied is there as it was. Of a file on another machine it is known only that there is one.
