@@ -256,11 +256,13 @@ mod tests {
                     !command.contains('<'),
                     "`{command}`: a shell reads `<` as a file; write names in capitals"
                 );
-                // The ids of agents have no capitals.
-                let words = command.split(' ').map(|word| if word == "ID" { "id" } else { word });
-                if let Err(error) = crate::args::Cli::try_parse_from(words) {
-                    let shown = matches!(error.kind(), ArgError::DisplayHelp | ArgError::DisplayVersion);
-                    assert!(shown, "`{command}`: {error}");
+                for piped in command.split(" | ") {
+                    // The ids of agents have no capitals.
+                    let words = piped.split(' ').map(|word| if word == "ID" { "id" } else { word });
+                    if let Err(error) = crate::args::Cli::try_parse_from(words) {
+                        let shown = matches!(error.kind(), ArgError::DisplayHelp | ArgError::DisplayVersion);
+                        assert!(shown, "`{command}`: {error}");
+                    }
                 }
                 checked += 1;
             }

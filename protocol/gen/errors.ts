@@ -185,7 +185,7 @@ export const ERRORS = {
     http: 403,
     exit: 3,
     text: "The gateway does not answer under this host name.",
-    hint: "Use localhost, or start the gateway with `gsv up --listen ADDRESS --behind-proxy HOST`.",
+    hint: "Use localhost, or start the gateway with `gsv up --listen 0.0.0.0:8788 --behind-proxy HOST`.",
   },
   "auth.not_configured": {
     code: 503,
@@ -1049,7 +1049,7 @@ export const ERRORS = {
     http: 503,
     exit: 4,
     text: "The model is overloaded.",
-    hint: "Send the message again in a moment, or name a model to try next: `gsv config set model.fallbacks '[{\"provider\": \"PROVIDER\", \"id\": \"MODEL\"}]'`.",
+    hint: "Send the message again in a moment, or name a model to try next: `gsv config set model.fallbacks '[{\"provider\":\"PROVIDER\",\"id\":\"MODEL\"}]'`.",
   },
   "model.rate_limited": {
     code: 449,
@@ -1058,7 +1058,7 @@ export const ERRORS = {
     http: 503,
     exit: 4,
     text: "The model provider's rate limit is reached.",
-    hint: "Send the message again in a moment, or name a model to try next: `gsv config set model.fallbacks '[{\"provider\": \"PROVIDER\", \"id\": \"MODEL\"}]'`.",
+    hint: "Send the message again in a moment, or name a model to try next: `gsv config set model.fallbacks '[{\"provider\":\"PROVIDER\",\"id\":\"MODEL\"}]'`.",
   },
   "model.refused": {
     code: 459,

@@ -21,7 +21,7 @@ const REPORT_PEER = "This is an error of the connected program. Update it, or re
 const RETRY = "Try again in a moment.";
 const SEND_AGAIN = "Send the message again.";
 const FALL_BACK =
-  'Send the message again in a moment, or name a model to try next: `gsv config set model.fallbacks \'[{"provider": "PROVIDER", "id": "MODEL"}]\'`.';
+  'Send the message again in a moment, or name a model to try next: `gsv config set model.fallbacks \'[{"provider":"PROVIDER","id":"MODEL"}]\'`.';
 
 // Frames and handshake.
 row("protocol.not_connected", { code: 101, blame: "caller", http: 400, exit: 2 }, "The first frame was not `connect`.", REPORT_PEER);
@@ -112,7 +112,7 @@ row(
   "auth.host",
   { code: 406, blame: "policy", http: 403, exit: 3 },
   "The gateway does not answer under this host name.",
-  "Use localhost, or start the gateway with `gsv up --listen ADDRESS --behind-proxy HOST`.",
+  "Use localhost, or start the gateway with `gsv up --listen 0.0.0.0:8788 --behind-proxy HOST`.",
 );
 row(
   "auth.bound",

@@ -229,7 +229,7 @@ pub const AUTH_HOST: ErrorReason = ErrorReason {
     http: 403,
     exit: 3,
     text: "The gateway does not answer under this host name.",
-    hint: "Use localhost, or start the gateway with `gsv up --listen ADDRESS --behind-proxy HOST`.",
+    hint: "Use localhost, or start the gateway with `gsv up --listen 0.0.0.0:8788 --behind-proxy HOST`.",
 };
 
 /// No token is configured, so the gateway accepts no connection.
@@ -1381,7 +1381,7 @@ pub const MODEL_OVERLOADED: ErrorReason = ErrorReason {
     http: 503,
     exit: 4,
     text: "The model is overloaded.",
-    hint: "Send the message again in a moment, or name a model to try next: `gsv config set model.fallbacks '[{\"provider\": \"PROVIDER\", \"id\": \"MODEL\"}]'`.",
+    hint: "Send the message again in a moment, or name a model to try next: `gsv config set model.fallbacks '[{\"provider\":\"PROVIDER\",\"id\":\"MODEL\"}]'`.",
 };
 
 /// The model provider's rate limit is reached.
@@ -1393,7 +1393,7 @@ pub const MODEL_RATE_LIMITED: ErrorReason = ErrorReason {
     http: 503,
     exit: 4,
     text: "The model provider's rate limit is reached.",
-    hint: "Send the message again in a moment, or name a model to try next: `gsv config set model.fallbacks '[{\"provider\": \"PROVIDER\", \"id\": \"MODEL\"}]'`.",
+    hint: "Send the message again in a moment, or name a model to try next: `gsv config set model.fallbacks '[{\"provider\":\"PROVIDER\",\"id\":\"MODEL\"}]'`.",
 };
 
 /// The model declined to answer.
