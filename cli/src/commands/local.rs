@@ -91,6 +91,22 @@ mod tests {
     use crate::paths;
 
     #[test]
+    fn p22_what_helps_is_said_and_not_another_start() {
+        let gave_up = |next: Option<&str>| {
+            let mut state = serde_json::json!({
+                "phase": "failed", "supervisorPid": 1, "supervisorStart": "1", "bootId": "b", "port": 1, "version": "1",
+                "startedAt": 1, "restarts": 0, "reason": "A newer version of GSV has written this state.",
+            });
+            if let Some(next) = next {
+                state["next"] = next.into();
+            }
+            Local::GaveUp(serde_json::from_value(state).unwrap()).words()
+        };
+        assert!(gave_up(None).ends_with("this state. Then run `gsv up`."));
+        assert!(gave_up(Some("Install it.")).ends_with("this state. Install it."));
+    }
+
+    #[test]
     fn the_port_tells_this_machines_gateway_from_others() {
         let home = tempfile::tempdir().unwrap();
         let layout = Layout {

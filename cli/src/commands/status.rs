@@ -142,7 +142,10 @@ fn not_running(local: &Local) -> Failure {
         .and_then(|state| state.reason.as_deref())
         .unwrap_or_default();
     let message = format!("The gateway is not running. {reason}");
-    let next = "Start it with `gsv up`.";
+    let next = local
+        .state()
+        .and_then(|state| state.next.as_deref())
+        .unwrap_or("Start it with `gsv up`.");
     match local {
         Local::GaveUp(_) => Failure::failed(message.trim_end(), next),
         // As for every other command that finds no gateway.
