@@ -126,7 +126,8 @@ describe("jobs", () => {
       const found = await waits();
       return found.length > 0 ? found : undefined;
     });
-    assert.ok(wait !== undefined && wait.sessionKey.includes(long));
+    assert.ok(wait);
+    assert.ok(wait.sessionKey.includes(long));
     assert.equal(wait.until - wait.since, 3 * 3_600_000);
     await machine.ok("stop", wait.sessionKey);
     for (const id of [never, long]) await machine.ok("cron", "remove", id);

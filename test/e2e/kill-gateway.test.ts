@@ -231,16 +231,19 @@ describe("the gateway, killed", () => {
 
     it("[K23] [P11] a client that reconnects after the kill gets the events that it has missed, once", async () => {
       const cell = rig.cell("k23");
+      // The client has the answer to its request before the kill, also on a slow machine.
+      const sent = Promise.withResolvers<undefined>();
       rig.model.serve(cell.name, {
         answer: ({ text }) => ({ text: `about ${text.at(-1)}` }),
         ended: ({ text, n }) => {
-          if (n === 2 && text.endsWith("#1")) rig.shoot();
+          if (n === 2 && text.endsWith("#1")) void sent.promise.then(() => rig.shoot());
         },
       });
       const seen: number[] = await rig.with(async (client) => {
         await cell.say(client);
         await client.ending(cell.said[0]?.runId ?? "");
         await cell.say(client);
+        sent.resolve(undefined);
         await until("the link is gone", () => client.closed);
         return client.chats().flatMap(({ sessionSeq }) => sessionSeq ?? []);
       });

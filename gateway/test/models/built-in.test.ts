@@ -137,6 +137,9 @@ describe("[P4.2] Workers AI", () => {
     const outcome = await createModelClient().call(heard.request);
     assert.ok(outcome.kind === "failed");
     assert.equal(outcome.error.reason, "model.not_configured");
-    assert.match(`${outcome.error.message} ${outcome.error.hint}`, /Cloudflare account.*cloud\.cloudflareAccountId.*apiKeys\.cloudflare-workers-ai/);
+    assert.match(
+      `${outcome.error.message} ${outcome.error.hint}`,
+      /Cloudflare account.*cloud\.cloudflareAccountId.*apiKeys\.cloudflare-workers-ai/,
+    );
   });
 });
