@@ -225,6 +225,13 @@ impl Output {
         self.note(&format!("{} {text}", self.paint_note(Style::Yellow, "warning:")));
     }
 
+    /// What the gateway warns of.
+    pub fn warn_all(self, texts: &[String]) {
+        for text in texts {
+            self.warn(&clean(text));
+        }
+    }
+
     pub fn failure(self, failure: &Failure) {
         let mut text = clean(&failure.message);
         if failure.exit != Exit::Interrupted {

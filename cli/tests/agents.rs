@@ -77,10 +77,16 @@ fn an_agent_is_made_with_what_was_said() {
         serve(connection, "config.get", &json!({"path": "providers"}), &json!({}));
         let params = json!({"agentId": "work", "model": {"provider": "openai", "id": "x"}, "systemPrompt": "Be brief.",
             "description": "d", "default": true});
-        serve(connection, "agents.create", &params, &json!({"agent": entry("work")}));
+        let created = json!({"agent": entry("work"), "warnings": ["No key is set for OpenAI."]});
+        serve(connection, "agents.create", &params, &created);
     })
     .ok();
     assert!(run.stderr.contains("gsv chat --agent work"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("warning: No key is set for OpenAI."),
+        "{}",
+        run.stderr
+    );
     let words = run.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
     let warning = "warning: `model.baseUrl` is the server of mine and is not used for openai.";
     assert!(words.contains(warning), "{words}");

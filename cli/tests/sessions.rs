@@ -150,7 +150,9 @@ fn session_settings_are_patched() {
         "--idle-minutes",
         "5",
     ];
-    asked(&args, "session.patch", &params, &json!({"ok": true})).ok();
+    let warned = json!({"ok": true, "warnings": ["No key is set for X."]});
+    let run = asked(&args, "session.patch", &params, &warned).ok();
+    assert!(run.stderr.contains("warning: No key is set for X."), "{}", run.stderr);
     Home::new().gsv(["session", "set", "main"]).failed(2);
     Home::new()
         .gsv(["session", "set", "main", "--model", "nonsense"])

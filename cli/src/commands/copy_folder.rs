@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, Instant};
 
 use gsv_node::Ends;
@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use super::context::Context;
 use super::copy_listing::{Listing, here, there};
 use super::copy_progress::{Progress, line};
-use super::copy_run::{Copied, Endpoint, Session, Wanted, stopped};
+use super::copy_run::{Copied, Endpoint, Session, Wanted, lock, stopped};
 use super::copy_screen::{is_shown, show};
 use crate::args::Copy;
 use crate::clean::{one_line, visible};
@@ -285,10 +285,6 @@ async fn copy_file(session: &Session, wanted: &Wanted, totals: &Totals, waits: i
             Err(failure) => return Err(failure),
         }
     }
-}
-
-fn lock<T>(held: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn joined(end: &Endpoint, name: &str) -> Endpoint {
