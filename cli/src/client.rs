@@ -209,7 +209,7 @@ pub fn never_connected(url: &str, event: &LinkEvent) -> Option<Failure> {
         LinkEvent::Disconnected {
             reason,
             retry_in: Some(_),
-        } => Some(unreachable(url, url, reason)),
+        } => Some(unreachable(url, &without_login(url), reason)),
         _ => None,
     }
 }

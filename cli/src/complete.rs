@@ -256,7 +256,10 @@ const ZSH: &str = r#"_gsv_names() {
     found=(${(f)"$(command gsv --complete -- "${(@)words[1,CURRENT-1]}" "$PREFIX" 2>/dev/null)"})
     if (( ${#found} )); then
         # What goes on gets no space.
-        case "${found[1]}" in */ | *:) compadd -S '' -a found ;; *) compadd -a found ;; esac
+        local -a whole begun
+        whole=(${found:#*[/:]}) begun=(${(M)found:#*[/:]})
+        (( ${#whole} )) && compadd -a whole
+        (( ${#begun} )) && compadd -S '' -a begun
     else
         _gsv_known "$@"
     fi

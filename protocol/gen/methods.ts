@@ -279,7 +279,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "644fe6a809acc4f8";
+export const PROTOCOL_FINGERPRINT = "1507757fdb79fed4";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -1665,7 +1665,7 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** An end reads its file and has nothing else to say: without it, an attempt that is silent for two minutes is given up. It counts for `transferAliveMs` after the last byte; then the transfer ends. */
+  /** An end works on its disk and has nothing else to say: without it, an attempt that is silent for two minutes is given up. It counts for `transferAliveMs` after the last byte; then the transfer ends. */
   "transfer.alive": {
     params: "TransferAliveParams",
     result: "TransferAliveResult",

@@ -177,7 +177,7 @@ describe("gsv cp -r", () => {
     const again = await machine.gsv(["cp", "-r", tree, "gsv:tree", "--json"]);
     assert.equal(again.code, 0);
     const report = JSON.parse(again.stdout) as { copied: number; before: number; left: unknown[]; skipped: string[] };
-    assert.deepEqual([report.copied, report.before, report.left, report.skipped], [1, 4, [], ["link"]]);
+    assert.deepEqual([report.copied, report.before, report.failed, report.skipped], [1, 4, [], ["link"]]);
   });
 
   it("[TF14] a changed file is not replaced without --force, and is with it", async () => {

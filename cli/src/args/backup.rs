@@ -1,11 +1,12 @@
 //! `gsv backup` and `gsv restore`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand, value_parser};
 
 use crate::backup::schedule::{MOST_KEPT, parse_interval};
+use crate::paths::shell;
 
 #[derive(Debug, Args)]
 #[command(
@@ -27,6 +28,20 @@ pub struct Backup {
     pub passphrase: PassphraseFrom,
     #[command(subcommand)]
     pub command: Option<BackupCommand>,
+}
+
+impl Backup {
+    /// The command with its options, to be typed again.
+    pub fn typed(&self, file: &Path) -> String {
+        let options = [(self.with_secrets, "with-secrets"), (self.force, "force")];
+        format!("backup {}{}", shell(file), flags(&options) + &self.passphrase.typed())
+    }
+}
+
+/// Those that are set, each after a space.
+fn flags(options: &[(bool, &'static str)]) -> String {
+    let set = options.iter().filter(|(is_set, _)| *is_set);
+    set.flat_map(|(_, name)| [" --", name]).collect()
 }
 
 #[derive(Debug, Subcommand)]
@@ -72,6 +87,21 @@ pub struct BackupSchedule {
 }
 
 impl BackupSchedule {
+    /// The command with its options, to be typed again.
+    pub fn typed(&self) -> String {
+        let to = self.to.as_ref().map(|to| format!(" --to {}", shell(to)));
+        let every = self.every.map(|every| format!(" --every {}s", every.as_secs()));
+        let keep = self.keep.map(|keep| format!(" --keep {keep}"));
+        let values: String = [to, every, keep].into_iter().flatten().collect();
+        let options = flags(&[
+            (self.with_secrets, "with-secrets"),
+            (self.without_secrets, "without-secrets"),
+            (self.new_passphrase, "new-passphrase"),
+            (self.off, "off"),
+        ]);
+        format!("backup schedule{values}{options}{}", self.passphrase.typed())
+    }
+
     pub const fn only_shows(&self) -> bool {
         self.to.is_none()
             && self.every.is_none()
@@ -113,4 +143,39 @@ pub struct PassphraseFrom {
     /// Read the passphrase from stdin
     #[arg(long)]
     pub passphrase_stdin: bool,
+}
+
+impl PassphraseFrom {
+    fn typed(&self) -> String {
+        flags(&[(self.passphrase_stdin, "passphrase-stdin")])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::super::cli::{Cli, Command};
+    use super::*;
+
+    #[test]
+    fn bk21_a_command_that_is_advised_again_has_the_options_that_were_typed() {
+        for text in [
+            "backup '/a b' --with-secrets --force --passphrase-stdin",
+            "backup /a",
+            "backup schedule --to /b --every 43200s --keep 3 --with-secrets --new-passphrase",
+            "backup schedule --without-secrets --passphrase-stdin",
+            "backup schedule --off",
+        ] {
+            let words = text.replace("'/a b'", "/a_b");
+            let Command::Backup(args) = Cli::parse_from(format!("gsv {words}").split(' ')).command else {
+                panic!("{text} is a backup");
+            };
+            let typed = match &args.command {
+                Some(BackupCommand::Schedule(schedule)) => schedule.typed(),
+                _ => args.typed(Path::new(if text.contains("/a b") { "/a b" } else { "/a" })),
+            };
+            assert_eq!(typed, text);
+        }
+    }
 }

@@ -16,7 +16,7 @@ use gsv_protocol::types::{
 use serde_json::json;
 
 use super::context::Context;
-use super::workspace_file::read_or_absent;
+use super::workspace_file::{read_or_absent, too_many_files};
 use crate::args::AgentImport;
 use crate::ask;
 use crate::clean::clean;
@@ -154,7 +154,13 @@ impl Import {
             };
             match self.call::<WorkspaceList>(params).await {
                 Err(failure) if failure.is(&errors::PATH_NOT_FOUND) => {}
-                listed => there.extend(listed?.files),
+                listed => {
+                    let listed = listed?;
+                    if listed.truncated == Some(true) {
+                        return Err(too_many_files(&listed.path));
+                    }
+                    there.extend(listed.files);
+                }
             }
         }
         for path in paths.intersection(&there) {

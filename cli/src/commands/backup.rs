@@ -24,12 +24,12 @@ use crate::suggest::nearest;
 use crate::units::{self, bytes, duration, millis, time};
 
 pub async fn run(context: &Context, args: Backup) -> Outcome {
-    let file = match (args.command, args.file) {
+    let file = match (&args.command, &args.file) {
         (Some(BackupCommand::Verify(args)), _) => return check(context, args).await,
-        (Some(BackupCommand::Schedule(args)), _) => return backup_schedule::run(context, &args).await,
+        (Some(BackupCommand::Schedule(args)), _) => return backup_schedule::run(context, args).await,
         (None, Some(file)) => {
-            refuse_word(&file)?;
-            absolute(&file)?
+            refuse_word(file)?;
+            absolute(file)?
         }
         (None, None) => {
             return Err(Failure::usage(
@@ -40,12 +40,7 @@ pub async fn run(context: &Context, args: Backup) -> Outcome {
     };
     // Before the passphrase is asked for.
     let layout = Layout::find()?;
-    refuse_elsewhere(
-        context,
-        &layout,
-        "nothing was saved",
-        &format!("backup {}", shell(&file)),
-    )?;
+    refuse_elsewhere(context, &layout, "nothing was saved", &args.typed(&file))?;
     new_file::check(&file, args.force)?;
     let passphrase = new_passphrase(context.out, &args.passphrase)?;
     let (with_secrets, force) = (args.with_secrets, args.force);
@@ -88,7 +83,7 @@ fn refuse_word(file: &Path) -> Outcome {
     ))
 }
 
-async fn check(context: &Context, args: BackupVerify) -> Outcome {
+async fn check(context: &Context, args: &BackupVerify) -> Outcome {
     let file = absolute(&args.file)?;
     let passphrase = passphrase(context.out, &args.passphrase)?;
     let path = file.clone();

@@ -27,7 +27,6 @@ use crate::embedded::cluster::Cluster;
 use crate::embedded::layout::Layout;
 use crate::exit::{Exit, Failure, OrFail, Outcome};
 use crate::output::{Output, report_to_parent};
-use crate::paths::shell;
 use crate::units::{ago, bytes, counted, millis, now_ms, time, until};
 
 const DAY_MS: u64 = 86_400_000;
@@ -142,9 +141,7 @@ fn fresh_id() -> String {
 
 /// A schedule is for the gateway whose files are here.
 fn refuse(context: &Context, layout: &Layout, args: &BackupSchedule) -> Outcome {
-    let to = args.to.as_ref().map(|to| format!(" --to {}", shell(to)));
-    let command = format!("backup schedule{}", to.unwrap_or_default());
-    refuse_elsewhere(context, layout, "its backups can't be scheduled here", &command)?;
+    refuse_elsewhere(context, layout, "its backups can't be scheduled here", &args.typed())?;
     if !layout.durable().is_dir() {
         let what = format!(
             "There is no gateway in {}, so no backups can be scheduled.",

@@ -15,8 +15,10 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use super::context::Context;
 use super::copy_folder;
 use super::copy_listing::version_of;
+use super::copy_poll::Poll;
 use super::copy_progress::{Progress, line};
-use super::copy_run::{Copied, Endpoint, Session, Wanted, failure_of, stopped};
+use super::copy_request::{CopyRequest, Endpoint};
+use super::copy_run::{Copied, Session, failure_of, stopped};
 use super::copy_screen::{is_shown, show};
 use crate::args::Copy;
 use crate::clean::one_line;
@@ -24,12 +26,6 @@ use crate::client::Client;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::stop_signal::stop_signal;
 use crate::units::bytes;
-
-/// Between two looks: short at first, because most files are small.
-const FIRST_LOOK: Duration = Duration::from_millis(50);
-const LAST_LOOK: Duration = Duration::from_millis(500);
-/// A gateway that is started again in this time is waited for.
-const GATEWAY_BACK: Duration = Duration::from_secs(120);
 
 pub async fn run(context: &Context, args: Copy) -> Outcome {
     let source = endpoint(&args.source)?;
@@ -136,7 +132,7 @@ async fn with_this_machine(context: &Context, args: Copy, source: Endpoint, dest
         Endpoint::Local(path) => version_of_file(path)?,
         Endpoint::Remote(_) => String::new(),
     };
-    let wanted = Wanted {
+    let wanted = CopyRequest {
         source,
         destination,
         agent: args.agent,
@@ -145,28 +141,32 @@ async fn with_this_machine(context: &Context, args: Copy, source: Endpoint, dest
     };
     let account = context.account()?;
     let session = Session::open(&account, |link| {
-        Ends::of_program(link, Path::new("/"), false)
-            .map_err(|error| Failure::failed(format!("The files of this machine can't be opened: {error}."), ""))
+        Ends::of_program(link, Path::new("/"), false).map_err(|error| {
+            Failure::failed(
+                format!("The files of this machine can't be opened: {error}."),
+                "Check that you may read the folder `/`.",
+            )
+        })
     })
     .await?;
     let (shown, meter) = (is_shown(context), Meter::new());
     let copied = tokio::select! {
-        copied = session.copy(&wanted, false, |seen| if shown { show(context, &meter.progress(seen, context.out.size().0)) }) => copied,
+        copied = session.copy(&wanted, false, |seen| if shown { show(context.out, &meter.progress(seen, context.out.size().0)) }) => copied,
         () = stop_signal() => Err(stopped(session.cancel(&wanted)).await),
     };
     if shown {
-        show(context, "");
+        show(context.out, "");
     }
     session.close().await;
     match copied? {
-        Copied::Now(transfer) => told(
+        Copied::Now(transfer) => report(
             context,
             &transfer,
             &wanted.source,
             &wanted.destination,
             meter.begun.elapsed(),
         ),
-        Copied::Before => Ok(()),
+        Copied::Already => Ok(()),
     }
 }
 
@@ -234,9 +234,9 @@ async fn between(context: &Context, params: TransferCreateParams) -> Outcome {
         () = stop_signal() => Err(stopped(cancel(context, id)).await),
     };
     if shown {
-        show(context, "");
+        show(context.out, "");
     }
-    told(context, &ended?, &source, &destination, meter.begun.elapsed())
+    report(context, &ended?, &source, &destination, meter.begun.elapsed())
 }
 
 async fn follow(
@@ -247,14 +247,12 @@ async fn follow(
 ) -> Result<Transfer, Failure> {
     let id = seen.id.clone();
     let mut client = Some(client);
-    let mut look = FIRST_LOOK;
-    let mut heard = Instant::now();
+    let mut poll = Poll::new();
     while seen.ended_at.is_none() {
         if let Some(meter) = meter {
-            show(context, &meter.progress(&seen, context.out.size().0));
+            show(context.out, &meter.progress(&seen, context.out.size().0));
         }
-        tokio::time::sleep(look).await;
-        look = (look * 2).min(LAST_LOOK);
+        tokio::time::sleep(poll.wait()).await;
         let got = match client.take() {
             Some(open) => get(&open, &id).await.map(|transfer| (open, transfer)),
             None => match context.connect().await {
@@ -264,12 +262,12 @@ async fn follow(
         };
         match got {
             Ok((open, transfer)) => {
-                heard = Instant::now();
+                poll.answered();
                 client = Some(open);
                 seen = transfer;
             }
             // The transfer does not need this connection.
-            Err(failure) if failure.exit == Exit::TryLater && heard.elapsed() < GATEWAY_BACK => {}
+            Err(failure) if poll.goes_on_after(&failure) => {}
             Err(failure) => return Err(failure),
         }
     }
@@ -294,7 +292,13 @@ async fn cancel(context: &Context, id: TransferKey) -> bool {
     is_known
 }
 
-fn told(context: &Context, transfer: &Transfer, source: &Endpoint, destination: &Endpoint, took: Duration) -> Outcome {
+fn report(
+    context: &Context,
+    transfer: &Transfer,
+    source: &Endpoint,
+    destination: &Endpoint,
+    took: Duration,
+) -> Outcome {
     if let Some(failure) = failure_of(transfer) {
         return Err(failure);
     }

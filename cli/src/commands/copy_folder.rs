@@ -3,19 +3,21 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, Instant};
 
 use gsv_node::Ends;
 use gsv_protocol::errors;
+use gsv_protocol::types::Transfer;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::context::Context;
-use super::copy_listing::{Listing, here, there};
+use super::copy_listing::{Listing, list_local, list_workspace};
 use super::copy_progress::{Progress, line};
-use super::copy_run::{Copied, Endpoint, Session, Wanted, lock, stopped};
+use super::copy_request::{CopyRequest, Endpoint};
+use super::copy_run::{Copied, Session, lock, stopped};
 use super::copy_screen::{is_shown, show};
 use crate::args::Copy;
 use crate::clean::{one_line, visible};
@@ -28,11 +30,12 @@ const AT_ONCE: usize = 3;
 /// Problems that are shown.
 const SHOWN: usize = 50;
 const LOOK: Duration = Duration::from_millis(200);
-/// While others use all transfers of the gateway, or this command has sent as many requests as it may in a minute.
+/// While others use all transfers of the gateway, or this command has sent as many requests as it may in a minute: longer each time.
 const BUSY: Duration = Duration::from_millis(500);
-const PASSING: [&str; 2] = ["transfer.busy", "limit.rate"];
-/// Reasons that are those of every file.
-const OF_ALL: [&str; 6] = [
+const BUSY_MOST: Duration = Duration::from_secs(10);
+const RETRYABLE: [&str; 2] = ["transfer.busy", "limit.rate"];
+/// Reasons that end the command, because every other file would fail for the same one.
+const FATAL: [&str; 6] = [
     "node.offline",
     "node.unknown",
     "gateway.stopped",
@@ -43,9 +46,14 @@ const OF_ALL: [&str; 6] = [
 
 #[derive(Default)]
 struct Totals {
-    bytes: AtomicU64,
-    files: AtomicUsize,
-    before: AtomicUsize,
+    /// Of all files, as they move, for the line that shows how far the copy is.
+    moved_bytes: AtomicU64,
+    /// Of these, what an earlier run had moved.
+    resumed_bytes: AtomicU64,
+    /// Of the files that are copied.
+    copied_bytes: AtomicU64,
+    copied: AtomicUsize,
+    already: AtomicUsize,
 }
 
 /// What `--json` prints.
@@ -56,12 +64,12 @@ struct Report {
     /// Copied by an earlier run of the same command, and still there.
     before: usize,
     bytes: u64,
-    left: Vec<Left>,
+    failed: Vec<FailedFile>,
     /// Links and things that are not plain files.
     skipped: Vec<String>,
 }
 #[derive(Serialize)]
-struct Left {
+struct FailedFile {
     path: String,
     problem: String,
 }
@@ -70,14 +78,18 @@ pub async fn run(context: &Context, args: Copy, source: Endpoint, destination: E
     let (root, source, destination) = rooted(source, destination)?;
     let account = context.account()?;
     let session = Session::open(&account, |link| {
-        Ends::of_program(link, Path::new(&root), true)
-            .map_err(|error| Failure::failed(format!("{} can't be opened: {error}.", one_line(&root, 200)), ""))
+        Ends::of_program(link, Path::new(&root), true).map_err(|error| {
+            Failure::failed(
+                format!("{} can't be opened: {error}.", one_line(&root, 200)),
+                "Check the permissions of the folder.",
+            )
+        })
     })
     .await?;
     let session = Arc::new(session);
     let listing = match &source {
-        Endpoint::Local(path) => here(Path::new(path))?,
-        Endpoint::Remote(place) => there(&session, place, args.agent.as_ref()).await?,
+        Endpoint::Local(path) => list_local(Path::new(path))?,
+        Endpoint::Remote(place) => list_workspace(&session, place, args.agent.as_ref()).await?,
     };
     if let Endpoint::Local(path) = &destination {
         for folder in &listing.folders {
@@ -85,9 +97,10 @@ pub async fn run(context: &Context, args: Copy, source: Endpoint, destination: E
         }
     }
     let done = copy_all(context, &session, &listing, &args, (&source, &destination)).await;
-    if let Ok(session) = Arc::try_unwrap(session) {
-        session.close().await;
+    if is_shown(context) {
+        show(context.out, "");
     }
+    session.close().await;
     finished(context, listing, done?, (&source, &destination))
 }
 
@@ -151,14 +164,15 @@ fn make_folder(path: &Path) -> Outcome {
                 "The folder {} can't be made: {error}.",
                 one_line(&path.to_string_lossy(), 200)
             ),
-            "",
+            "Check the path and the permissions of the folder above it.",
         )
     })
 }
 
 struct Done {
     totals: Arc<Totals>,
-    left: BTreeMap<String, String>,
+    /// Why each of these files was not copied.
+    failed: BTreeMap<String, String>,
     took: Duration,
 }
 
@@ -176,8 +190,8 @@ async fn copy_all(
     let told_busy = Arc::new(Once::new());
     let size: u64 = listing.files.iter().map(|file| file.size).sum();
     let shown = is_shown(context);
-    let running: Arc<Mutex<BTreeMap<String, Wanted>>> = Arc::default();
-    let mut left = BTreeMap::new();
+    let running: Arc<Mutex<BTreeMap<String, CopyRequest>>> = Arc::default();
+    let mut failed = BTreeMap::new();
     let mut tasks = JoinSet::new();
     let mut waiting = listing.files.iter();
     let mut looks = tokio::time::interval(LOOK);
@@ -185,7 +199,7 @@ async fn copy_all(
     loop {
         while tasks.len() < AT_ONCE {
             let Some(file) = waiting.next() else { break };
-            let wanted = Wanted {
+            let wanted = CopyRequest {
                 source: joined(ends.0, &file.name),
                 destination: joined(ends.1, &file.name),
                 agent: args.agent.clone(),
@@ -200,13 +214,16 @@ async fn copy_all(
                 file.name.clone(),
             );
             let told_busy = Arc::clone(&told_busy);
-            let waits = move || {
+            let on_busy = move || {
                 told_busy.call_once(|| {
+                    if shown {
+                        show(out, "");
+                    }
                     out.aside("The gateway runs as many copies as it may, so this one waits for others to end.");
                 });
             };
             tasks.spawn(async move {
-                let copied = copy_file(&session, &wanted, &totals, waits).await;
+                let copied = copy_file(&session, &wanted, &totals, on_busy).await;
                 lock(&running).remove(&name);
                 (name, copied)
             });
@@ -218,21 +235,21 @@ async fn copy_all(
                 Some(Ok((_, Ok(())))) => {}
                 Some(Ok((name, Err(failure)))) => {
                     if matches!(failure.exit, Exit::Auth | Exit::TryLater)
-                        || failure.reason.as_deref().is_some_and(|reason| OF_ALL.contains(&reason))
+                        || failure.reason.as_deref().is_some_and(|reason| FATAL.contains(&reason))
                     {
                         return Err(failure);
                     }
-                    left.insert(visible(&name), failure.message);
+                    failed.insert(visible(&name), failure.message);
                 }
             },
             _ = looks.tick() => {
                 if shown {
-                    show(context, &progress(&totals, listing.files.len(), size, begun.elapsed(), context.out.size().0));
+                    show(out, &progress(&totals, listing.files.len(), size, begun.elapsed(), out.size().0));
                 }
             }
             () = &mut asked_to_stop => {
                 tasks.shutdown().await;
-                let open: Vec<Wanted> = lock(&running).values().cloned().collect();
+                let open: Vec<CopyRequest> = lock(&running).values().cloned().collect();
                 let mut cancels = JoinSet::new();
                 for wanted in open {
                     let session = Arc::clone(session);
@@ -243,44 +260,48 @@ async fn copy_all(
             }
         }
     }
-    if shown {
-        show(context, "");
-    }
     Ok(Done {
         totals,
-        left,
+        failed,
         took: begun.elapsed(),
     })
 }
 
-async fn copy_file(session: &Session, wanted: &Wanted, totals: &Totals, waits: impl Fn()) -> Outcome {
+async fn copy_file(session: &Session, wanted: &CopyRequest, totals: &Totals, on_busy: impl Fn()) -> Outcome {
     let counted = AtomicU64::new(0);
-    let moved = |seen: &gsv_protocol::types::Transfer| {
+    let is_first = AtomicBool::new(true);
+    let moved = |seen: &Transfer| {
         let before = counted.fetch_max(seen.done_bytes, Ordering::Relaxed);
-        totals
-            .bytes
-            .fetch_add(seen.done_bytes.saturating_sub(before), Ordering::Relaxed);
+        let more = seen.done_bytes.saturating_sub(before);
+        totals.moved_bytes.fetch_add(more, Ordering::Relaxed);
+        if is_first.swap(false, Ordering::Relaxed) {
+            totals.resumed_bytes.fetch_add(more, Ordering::Relaxed);
+        }
     };
+    let mut pause = BUSY;
     loop {
         match session.copy(wanted, true, &moved).await {
-            Ok(Copied::Now(_)) => {
-                totals.files.fetch_add(1, Ordering::Relaxed);
+            Ok(Copied::Now(transfer)) => {
+                totals.copied.fetch_add(1, Ordering::Relaxed);
+                let size = transfer.size_bytes.unwrap_or(0);
+                totals.copied_bytes.fetch_add(size, Ordering::Relaxed);
                 return Ok(());
             }
-            Ok(Copied::Before) => {
-                totals.before.fetch_add(1, Ordering::Relaxed);
+            Ok(Copied::Already) => {
+                totals.already.fetch_add(1, Ordering::Relaxed);
                 return Ok(());
             }
             Err(failure)
                 if failure
                     .reason
                     .as_deref()
-                    .is_some_and(|reason| PASSING.contains(&reason)) =>
+                    .is_some_and(|reason| RETRYABLE.contains(&reason)) =>
             {
-                if failure.reason.as_deref() == Some(errors::TRANSFER_BUSY.reason) {
-                    waits();
+                if failure.is(&errors::TRANSFER_BUSY) {
+                    on_busy();
                 }
-                tokio::time::sleep(BUSY).await;
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(BUSY_MOST);
             }
             Err(failure) => return Err(failure),
         }
@@ -299,38 +320,33 @@ fn joined(end: &Endpoint, name: &str) -> Endpoint {
 }
 
 fn progress(totals: &Totals, files: usize, size: u64, took: Duration, columns: usize) -> String {
-    let ended = totals.files.load(Ordering::Relaxed) + totals.before.load(Ordering::Relaxed);
+    let ended = totals.copied.load(Ordering::Relaxed) + totals.already.load(Ordering::Relaxed);
     let count = format!("{ended} of {files} files");
     if size == 0 {
         return count;
     }
-    let done = totals.bytes.load(Ordering::Relaxed).min(size);
-    let room = columns.saturating_sub(count.len() + 2);
-    format!(
-        "{count}  {}",
-        line(
-            Progress {
-                done,
-                size,
-                from: 0,
-                took
-            },
-            room
-        )
-    )
+    let how_far = Progress {
+        done: totals.moved_bytes.load(Ordering::Relaxed).min(size),
+        size,
+        from: totals.resumed_bytes.load(Ordering::Relaxed),
+        took,
+    };
+    format!("{count}  {}", line(how_far, columns.saturating_sub(count.len() + 2)))
 }
 
 fn finished(context: &Context, listing: Listing, done: Done, (source, destination): (&Endpoint, &Endpoint)) -> Outcome {
-    let Listing { mut left, skipped, .. } = listing;
-    left.extend(done.left);
+    let Listing {
+        mut failed, skipped, ..
+    } = listing;
+    failed.extend(done.failed);
     let load = |count: &AtomicUsize| count.load(Ordering::Relaxed);
     let report = Report {
-        copied: load(&done.totals.files),
-        before: load(&done.totals.before),
-        bytes: done.totals.bytes.load(Ordering::Relaxed),
-        left: left
+        copied: load(&done.totals.copied),
+        before: load(&done.totals.already),
+        bytes: done.totals.copied_bytes.load(Ordering::Relaxed),
+        failed: failed
             .iter()
-            .map(|(path, problem)| Left {
+            .map(|(path, problem)| FailedFile {
                 path: path.clone(),
                 problem: problem.clone(),
             })
@@ -363,11 +379,11 @@ fn finished(context: &Context, listing: Listing, done: Done, (source, destinatio
             one_line(first, 200)
         ));
     }
-    if left.is_empty() {
+    if failed.is_empty() {
         return Ok(());
     }
-    let count = left.len();
-    let mut lines: Vec<String> = left
+    let count = failed.len();
+    let mut lines: Vec<String> = failed
         .iter()
         .take(SHOWN)
         .map(|(path, why)| format!("{path}: {}", one_line(why, 300)))

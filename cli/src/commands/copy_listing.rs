@@ -8,6 +8,7 @@ use std::path::Path;
 use gsv_protocol::types::AgentId;
 
 use super::copy_run::Session;
+use super::workspace_file::too_many_files;
 use crate::clean::{one_line, visible};
 use crate::exit::{Failure, Outcome};
 
@@ -28,14 +29,14 @@ pub struct Listing {
     /// Folders without anything in them that is copied, too.
     pub folders: Vec<String>,
     /// Why each of these is not copied.
-    pub left: BTreeMap<String, String>,
+    pub failed: BTreeMap<String, String>,
     /// Links and other things that are not plain files: never copied, and no failure.
     pub skipped: Vec<String>,
 }
 
 impl Listing {
-    fn leave(&mut self, name: &str, why: impl Into<String>) {
-        self.left.insert(visible(name), why.into());
+    fn fail(&mut self, name: &str, why: impl Into<String>) {
+        self.failed.insert(visible(name), why.into());
     }
     fn check(&self) -> Outcome {
         if self.files.len() + self.folders.len() <= MOST {
@@ -62,24 +63,27 @@ pub fn version_of(meta: &Metadata) -> String {
 }
 
 /// Files of this machine. Links are not followed.
-pub fn here(root: &Path) -> Outcome<Listing> {
+pub fn list_local(root: &Path) -> Outcome<Listing> {
     let mut listing = Listing::default();
     let mut open = vec![String::new()];
     while let Some(folder) = open.pop() {
         let entries = match std::fs::read_dir(root.join(&folder)) {
             Ok(entries) => entries,
             Err(error) if folder.is_empty() => {
-                return Err(Failure::failed(format!("The folder can't be read: {error}."), ""));
+                return Err(Failure::failed(
+                    format!("The folder can't be read: {error}."),
+                    "Check the permissions of the folder.",
+                ));
             }
             Err(error) => {
-                listing.leave(&folder, format!("it can't be read: {error}"));
+                listing.fail(&folder, format!("it can't be read: {error}"));
                 continue;
             }
         };
         for entry in entries.filter_map(Result::ok) {
             let name = entry.file_name();
             let Some(name) = name.to_str() else {
-                listing.leave(&format!("{folder}{}", name.to_string_lossy()), "its name is not UTF-8");
+                listing.fail(&format!("{folder}{}", name.to_string_lossy()), "its name is not UTF-8");
                 continue;
             };
             // What an interrupted copy has left.
@@ -88,7 +92,7 @@ pub fn here(root: &Path) -> Outcome<Listing> {
             }
             let path = format!("{folder}{name}");
             let Ok(meta) = std::fs::symlink_metadata(root.join(&path)) else {
-                listing.leave(&path, "it can't be read");
+                listing.fail(&path, "it can't be read");
                 continue;
             };
             if meta.is_dir() {
@@ -117,12 +121,16 @@ fn is_below(name: &str) -> bool {
 }
 
 /// Files of the workspace.
-pub async fn there(session: &Session, place: &str, agent: Option<&AgentId>) -> Outcome<Listing> {
+pub async fn list_workspace(session: &Session, place: &str, agent: Option<&AgentId>) -> Outcome<Listing> {
     let root = place.trim_start_matches("gsv:").trim_matches('/').to_owned();
     let mut listing = Listing::default();
     let mut open = vec![root.clone()];
     while let Some(folder) = open.pop() {
         let listed = session.list(&folder, agent).await?;
+        if listed.truncated == Some(true) {
+            return Err(too_many_files(&folder));
+        }
+        let (files, folders) = (listing.files.len(), listing.folders.len());
         let below = |path: &str| path.strip_prefix(&root).unwrap_or(path).trim_matches('/').to_owned();
         listing
             .folders
@@ -140,10 +148,9 @@ pub async fn there(session: &Session, place: &str, agent: Option<&AgentId>) -> O
         open.extend(listed.directories);
         listing.check()?;
         // The gateway names them, and this machine makes them.
-        let names = listing
-            .folders
+        let names = listing.folders[folders..]
             .iter()
-            .chain(listing.files.iter().map(|file| &file.name));
+            .chain(listing.files[files..].iter().map(|file| &file.name));
         if let Some(name) = names.into_iter().find(|name| !is_below(name)) {
             return Err(Failure::failed(
                 format!(
@@ -189,13 +196,13 @@ mod tests {
         std::fs::write(at(".gsv-0123.part"), "left").unwrap();
         std::os::unix::fs::symlink("/etc", at("link")).unwrap();
         std::fs::write(dir.path().join(std::ffi::OsStr::from_bytes(b"\xff")), "").unwrap();
-        let listing = here(dir.path()).unwrap();
+        let listing = list_local(dir.path()).unwrap();
         let names: Vec<&str> = listing.files.iter().map(|file| file.name.as_str()).collect();
         assert_eq!(names, ["a/x", "b\n"]);
         let mut folders = listing.folders.clone();
         folders.sort();
         assert_eq!(folders, ["a", "a/empty"]);
-        let why: Vec<&str> = listing.left.values().map(String::as_str).collect();
+        let why: Vec<&str> = listing.failed.values().map(String::as_str).collect();
         assert_eq!(why, ["its name is not UTF-8"]);
         assert_eq!(listing.skipped, ["link"]);
     }

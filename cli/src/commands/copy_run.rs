@@ -4,118 +4,35 @@
 use std::collections::HashMap;
 use std::io::Read as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use data_encoding::HEXLOWER;
 use gsv_link::{Events, Link, LinkEvent};
-use gsv_node::{Ends, Part};
+use gsv_node::Ends;
 use gsv_protocol::errors;
 use gsv_protocol::methods::{TransferCancel, TransferCreate, TransferGet, WorkspaceList};
 use gsv_protocol::types::{
-    AgentId, Transfer, TransferCancelParams, TransferCreateParams, TransferGetParams, TransferKey, WorkspaceListParams,
-    WorkspaceListResult,
+    AgentId, Transfer, TransferCancelParams, TransferGetParams, TransferKey, WorkspaceListParams, WorkspaceListResult,
 };
-use ring::digest::{Context, SHA256, digest};
+use ring::digest::{Context, SHA256};
 use tokio::sync::watch;
 
+use super::copy_poll::Poll;
+use super::copy_request::{CopyRequest, Endpoint, Search};
 use crate::clean::one_line;
 use crate::client::{Account, link_failure, never_connected};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Failure, Outcome};
 use crate::stop_signal::stop_signal;
 
 const BUFFER: usize = 256 * 1024;
-/// How a program writes its own end for the gateway.
-const OWN: &str = "@:";
-/// Between two looks: short at first, because most files are small.
-const FIRST_LOOK: Duration = Duration::from_millis(50);
-const LAST_LOOK: Duration = Duration::from_millis(500);
-/// A gateway that is started again in this time is waited for.
-const GATEWAY_BACK: Duration = Duration::from_secs(120);
 /// For the answer to a cancellation.
 const CANCELLED: Duration = Duration::from_secs(3);
-/// Earlier runs of the same command in one day. More are no runs of a person.
-const EARLIER: u32 = 1 << 20;
-
-/// An end of a copy.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Endpoint {
-    /// A file of this machine, by its absolute path.
-    Local(String),
-    /// `NODE:PATH` or `gsv:PATH`.
-    Remote(String),
-}
-
-impl Endpoint {
-    fn wire(&self) -> String {
-        match self {
-            Self::Local(path) => format!("{OWN}{path}"),
-            Self::Remote(text) => text.clone(),
-        }
-    }
-
-    /// For people.
-    pub fn shown(&self) -> &str {
-        match self {
-            Self::Local(text) | Self::Remote(text) => text,
-        }
-    }
-}
-
-/// What is asked for.
-#[derive(Debug, Clone)]
-pub struct Wanted {
-    pub source: Endpoint,
-    pub destination: Endpoint,
-    pub agent: Option<AgentId>,
-    pub force: bool,
-    /// Another text after each change of a source on this machine.
-    pub version: String,
-}
-
-impl Wanted {
-    /// What this program does in it, if it is one of the ends.
-    fn part(&self) -> Option<Part> {
-        match (&self.source, &self.destination) {
-            (Endpoint::Local(path), _) => Some(Part::Sends { path: path.clone() }),
-            (_, Endpoint::Local(path)) => Some(Part::Receives {
-                path: path.clone(),
-                replaces: self.force,
-            }),
-            _ => None,
-        }
-    }
-
-    /// The same command has the same ids, so that it continues what was interrupted. `nth`: after transfers that have ended.
-    fn id(&self, nth: u32) -> TransferKey {
-        let agent = self.agent.as_ref().map_or("", AgentId::as_str);
-        let text = [
-            "gsv cp",
-            agent,
-            &self.source.wire(),
-            &self.destination.wire(),
-            &self.version,
-            &format!("{} {nth}", self.force),
-        ]
-        .join("\0");
-        HEXLOWER.encode(&digest(&SHA256, text.as_bytes()).as_ref()[..16]).into()
-    }
-
-    fn params(&self, id: TransferKey) -> TransferCreateParams {
-        TransferCreateParams {
-            id,
-            source: self.source.wire(),
-            destination: self.destination.wire(),
-            agent_id: self.agent.clone(),
-            force: self.force.then_some(true),
-        }
-    }
-}
 
 /// How a copy ended.
 pub enum Copied {
     Now(Transfer),
     /// An earlier run of the same command has copied the same file, and it is still there.
-    Before,
+    Already,
 }
 
 /// The connection of one command.
@@ -149,33 +66,31 @@ impl Session {
         })
     }
 
-    pub async fn close(self) {
+    pub async fn close(&self) {
         self.ends.end().await;
         self.link.close().await;
     }
 
     /// Copies one file. `moved` is told of each look.
-    pub async fn copy(&self, wanted: &Wanted, skips: bool, moved: impl Fn(&Transfer)) -> Outcome<Copied> {
+    pub async fn copy(&self, wanted: &CopyRequest, skips: bool, moved: impl Fn(&Transfer)) -> Outcome<Copied> {
         let (mut connects, mut broken) = (self.connects.clone(), self.broken.clone());
         connects.mark_unchanged();
         let (id, begun, before) = self.begin(wanted).await?;
         let before = before.filter(|_| skips);
         let mut seen = match begun {
             Err(failure) if failure.is(&errors::FILE_EXISTS) && is_still_there(wanted, before.as_ref()).await => {
-                return Ok(Copied::Before);
+                return Ok(Copied::Already);
             }
             begun => begun?,
         };
-        let mut look = FIRST_LOOK;
-        let mut heard = Instant::now();
+        let mut poll = Poll::new();
         while seen.ended_at.is_none() {
             moved(&seen);
             let again = tokio::select! {
                 changed = connects.changed() => changed.is_ok(),
-                () = tokio::time::sleep(look) => false,
+                () = tokio::time::sleep(poll.wait()) => false,
                 failure = lost(&mut broken) => return Err(failure),
             };
-            look = (look * 2).min(LAST_LOOK);
             let answer = if again {
                 self.create(wanted, &id).await
             } else {
@@ -183,11 +98,11 @@ impl Session {
             };
             match answer {
                 Ok(transfer) => {
-                    heard = Instant::now();
+                    poll.answered();
                     seen = transfer;
                 }
                 // The transfer waits for this end.
-                Err(failure) if failure.exit == Exit::TryLater && heard.elapsed() < GATEWAY_BACK => {}
+                Err(failure) if poll.goes_on_after(&failure) => {}
                 Err(failure) => return Err(failure),
             }
         }
@@ -198,7 +113,7 @@ impl Session {
         };
         self.clear(wanted, &id).await;
         if failure.is(&errors::FILE_EXISTS) && is_still_there(wanted, before.as_ref()).await {
-            return Ok(Copied::Before);
+            return Ok(Copied::Already);
         }
         Err(failure)
     }
@@ -213,8 +128,9 @@ impl Session {
         called.map_err(|error| link_failure(&error))
     }
 
-    /// The person does not want it any more. True: the gateway knows it; else it ends by itself, after some minutes without progress.
-    pub async fn cancel(&self, wanted: &Wanted) -> bool {
+    /// The person does not want it any more. True: the gateway has ended it or never began it; else it ends by itself, after some minutes
+    /// without progress.
+    pub async fn cancel(&self, wanted: &CopyRequest) -> bool {
         let begun = lock(&self.begun).get(wanted.destination.shown()).cloned();
         let id = match begun {
             Some(id) => id,
@@ -227,9 +143,12 @@ impl Session {
         self.ends.leave(id.as_str());
         self.clear(wanted, &id).await;
         let params = TransferCancelParams { id: id.clone() };
-        let is_known = self.link.call::<TransferCancel>(params).await.is_ok();
+        let is_ended = match self.link.call::<TransferCancel>(params).await {
+            Ok(_) => true,
+            Err(error) => error.reason() == errors::TRANSFER_UNKNOWN.reason,
+        };
         self.clear(wanted, &id).await;
-        is_known
+        is_ended
     }
 
     /// Makes a folder of a copy to this machine, below the folder that it goes to.
@@ -239,7 +158,7 @@ impl Session {
         let failed = |why: String| {
             Failure::failed(
                 format!("The folder {} can't be made: {why}.", one_line(&path, 200)),
-                "Is a link in the way? Copy to another folder.",
+                "Remove a link that is in the way, or copy to another folder.",
             )
         };
         match made {
@@ -251,7 +170,7 @@ impl Session {
 
     /// Begins the transfer, or goes on with the one that an earlier run of this command has begun. The last: that of an earlier run that
     /// was successful.
-    async fn begin(&self, wanted: &Wanted) -> Outcome<(TransferKey, Outcome<Transfer>, Option<Transfer>)> {
+    async fn begin(&self, wanted: &CopyRequest) -> Outcome<(TransferKey, Outcome<Transfer>, Option<Transfer>)> {
         let (id, before) = self.current(wanted).await?;
         lock(&self.begun).insert(wanted.destination.shown().to_owned(), id.clone());
         if let Some(part) = wanted.part() {
@@ -264,7 +183,7 @@ impl Session {
     /// The first transfer of this command that has not ended, and an earlier one that was successful. Ended ones are listed for a day, so
     /// they are those before it: they are found with few questions. A question without an answer tells nothing: an ended transfer that is
     /// taken for a new one would count as copied.
-    async fn current(&self, wanted: &Wanted) -> Outcome<(TransferKey, Option<Transfer>)> {
+    async fn current(&self, wanted: &CopyRequest) -> Outcome<(TransferKey, Option<Transfer>)> {
         let mut before = None;
         let mut search = Search::default();
         while let Some(nth) = search.next() {
@@ -286,7 +205,7 @@ impl Session {
         Ok((wanted.id(search.found()), before))
     }
 
-    async fn create(&self, wanted: &Wanted, id: &TransferKey) -> Outcome<Transfer> {
+    async fn create(&self, wanted: &CopyRequest, id: &TransferKey) -> Outcome<Transfer> {
         let called = self.link.call::<TransferCreate>(wanted.params(id.clone())).await;
         called
             .map(|created| created.transfer)
@@ -302,7 +221,7 @@ impl Session {
     }
 
     /// Removes the temporary file of a copy to this machine that has ended without success.
-    async fn clear(&self, wanted: &Wanted, id: &TransferKey) {
+    async fn clear(&self, wanted: &CopyRequest, id: &TransferKey) {
         if let Endpoint::Local(path) = &wanted.destination {
             let (ends, id, path) = (Arc::clone(&self.ends), id.clone(), path.clone());
             let _ = tokio::task::spawn_blocking(move || ends.clear(id.as_str(), &path)).await;
@@ -313,16 +232,16 @@ impl Session {
 /// Tells the gateway that a copy is not wanted any more. A second signal ends the wait, and a gateway that does not answer is
 /// waited for only a moment.
 pub async fn stopped(cancelled: impl Future<Output = bool>) -> Failure {
-    let is_known = tokio::select! {
-        known = tokio::time::timeout(CANCELLED, cancelled) => known.unwrap_or(false),
+    let is_ended = tokio::select! {
+        ended = tokio::time::timeout(CANCELLED, cancelled) => ended.unwrap_or(false),
         () = stop_signal() => false,
     };
     let interrupted = Failure::interrupted();
-    if is_known {
+    if is_ended {
         return interrupted;
     }
     Failure {
-        message: "Stopped. The gateway did not answer, so it may go on with the copy for some minutes.".into(),
+        message: "Stopped. The gateway did not confirm it, so the copy may go on for up to five minutes.".into(),
         ..interrupted
     }
 }
@@ -344,7 +263,7 @@ pub fn failure_of(transfer: &Transfer) -> Option<Failure> {
 }
 
 /// Whether the file that an earlier run has copied is there as it was. Of a file on another machine it is known only that there is one.
-async fn is_still_there(wanted: &Wanted, earlier: Option<&Transfer>) -> bool {
+async fn is_still_there(wanted: &CopyRequest, earlier: Option<&Transfer>) -> bool {
     let Some(earlier) = earlier else { return false };
     match (&wanted.destination, &earlier.sha256) {
         (Endpoint::Local(path), Some(sha256)) => {
@@ -371,42 +290,6 @@ fn sha256_of(path: &str) -> std::io::Result<String> {
 
 pub fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Finds the first number that has not ended, when all before it have: one by one at first, because most commands ran few times, then in
-/// ever larger steps, then by halves.
-#[derive(Debug, Default)]
-struct Search {
-    /// All before it have ended.
-    from: u32,
-    /// It has not ended, as far as is known.
-    end: Option<u32>,
-}
-
-impl Search {
-    const ONE_BY_ONE: u32 = 8;
-
-    fn next(&self) -> Option<u32> {
-        match self.end {
-            Some(end) if end == self.from => None,
-            Some(end) => Some(self.from + (end - self.from) / 2),
-            None if self.from < Self::ONE_BY_ONE => Some(self.from),
-            None if self.from >= EARLIER => None,
-            None => Some(self.from * 2),
-        }
-    }
-
-    fn seen(&mut self, nth: u32, ended: bool) {
-        if ended {
-            self.from = nth + 1;
-        } else {
-            self.end = Some(nth);
-        }
-    }
-
-    fn found(&self) -> u32 {
-        self.from
-    }
 }
 
 /// Hands what the link reports to the ends. Never waits for an answer.
@@ -445,27 +328,6 @@ async fn lost(broken: &mut watch::Receiver<Option<Failure>>) -> Failure {
             return Failure::later(
                 "The connection to the gateway is closed.",
                 "Run the same command again.",
-            );
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tf13_the_transfer_after_the_ended_ones_is_found_with_few_questions() {
-        for ended in (0..200).chain([1000, 65_535, 65_536, 100_000]) {
-            let (mut search, mut asked) = (Search::default(), 0);
-            while let Some(nth) = search.next() {
-                asked += 1;
-                search.seen(nth, nth < ended);
-            }
-            assert_eq!(search.found(), ended);
-            assert!(
-                asked <= 9 || asked <= 9 + 2 * ended.ilog2(),
-                "{asked} questions for {ended}"
             );
         }
     }

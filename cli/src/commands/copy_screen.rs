@@ -3,6 +3,7 @@
 use std::io::IsTerminal as _;
 
 use super::context::Context;
+use crate::output::Output;
 
 /// Whether the terminal shows how far the copy is.
 pub fn is_shown(context: &Context) -> bool {
@@ -10,6 +11,6 @@ pub fn is_shown(context: &Context) -> bool {
 }
 
 /// Shows how far the copy is, in the place of what was shown before.
-pub fn show(context: &Context, text: &str) {
-    context.out.prompt(&format!("\r\u{1b}[K{text}"));
+pub fn show(out: Output, text: &str) {
+    out.prompt(&format!("\r\u{1b}[K{text}"));
 }

@@ -28,7 +28,7 @@ use super::node::start_command;
 use super::node_files::{Running, known_here, log_file, running};
 use super::notifications;
 use super::own_gateway::is_own;
-use super::status::unused_words;
+use super::status::own_gateway_words;
 use super::stop;
 use crate::clean::one_line;
 use crate::client::{Account, Client, find_url, is_only_node};
@@ -56,7 +56,7 @@ pub async fn run(context: &Context, offline: bool) -> Outcome {
             if let Local::Running(state) | Local::Orphaned(state) = &local
                 && !is_own
             {
-                report.ok("gateway", unused_words(state.port));
+                report.ok("gateway", own_gateway_words(state.port));
             }
             if is_own {
                 stopped = check_local(&mut report, &layout).await;

@@ -22,7 +22,7 @@ pub async fn check_only_node(report: &mut Report, config: &Config, url: &str, of
         "token",
         format!("this machine is a node of {address}; as a node it needs no client's token"),
     );
-    let logs = format!("`gsv node logs --id {id}` says why.");
+    let logs = format!("See why: `gsv node logs --id {id}`.");
     match running(id) {
         Err(failure) => return report.failure(NAME, failure),
         Ok(Running::No) => {

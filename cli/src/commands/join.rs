@@ -122,10 +122,13 @@ async fn exchange<'a>(urls: &'a [String], request: &JoinRequest) -> Outcome<(&'a
         }
     }
     Err(first.as_ref().map_or_else(
-        || Failure::usage("The join code has no address.", ""),
+        || Failure::usage(
+                "The join code has no address.",
+                "Make another invitation on the gateway's machine: `gsv invite node` or `gsv invite client`.",
+            ),
         |error| Failure {
             next: format!(
-                "Are both machines in the same network, and does a firewall let the port through? The code is still valid. Tried: {}.",
+                "Check that both machines are in the same network and that the firewall lets the port through, then run the command again: the code is still valid. Tried: {}.",
                 urls.iter().map(|url| without_login(url)).collect::<Vec<_>>().join(", ")
             ),
             ..link_failure(error)

@@ -54,7 +54,7 @@ impl Local {
             Self::Orphaned(_) => "running without its supervisor; run `gsv up` to fix this",
             Self::GaveUp(state) => {
                 let reason = state.reason.as_deref().unwrap_or("the reason is not known.");
-                let next = state.next.as_deref().unwrap_or("Then run `gsv up`.");
+                let next = state.next.as_deref().unwrap_or("Run `gsv up`.");
                 return format!("stopped after failures: {reason} {next}");
             }
             Self::Running(state) => match state.phase {
@@ -102,7 +102,7 @@ mod tests {
             }
             Local::GaveUp(serde_json::from_value(state).unwrap()).words()
         };
-        assert!(gave_up(None).ends_with("this state. Then run `gsv up`."));
+        assert!(gave_up(None).ends_with("this state. Run `gsv up`."));
         assert!(gave_up(Some("Install it.")).ends_with("this state. Install it."));
     }
 

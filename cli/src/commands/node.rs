@@ -38,17 +38,31 @@ const WORKSPACE: &str = "workspace";
 
 pub async fn run(context: &Context, args: Node) -> Outcome {
     let id = args.id.clone().filter(|_| args.service);
-    let mut is_logged = false;
-    let ended = serve(context, args, &mut is_logged).await;
-    if let (Some(id), Err(failure)) = (id, &ended) {
-        log_failure(&id, failure, is_logged);
-    }
-    ended
+    serve(context, args).await.map_err(|ended| {
+        if let Some(id) = id {
+            log_failure(&id, &ended);
+        }
+        ended.failure
+    })
 }
 
-/// A service shows its words to no one. `is_logged`: the node has written what happened, but not what to do.
-fn log_failure(id: &str, failure: &Failure, is_logged: bool) {
-    let message = if is_logged {
+/// How a node ended.
+struct Ended {
+    failure: Failure,
+    /// The node has written what happened to its log, but not what to do.
+    is_logged: bool,
+}
+
+impl From<Failure> for Ended {
+    fn from(failure: Failure) -> Self {
+        let is_logged = false;
+        Self { failure, is_logged }
+    }
+}
+
+/// A service shows its words to no one.
+fn log_failure(id: &str, Ended { failure, is_logged }: &Ended) {
+    let message = if *is_logged {
         failure.next.clone()
     } else {
         format!("{} {}", failure.message, failure.next)
@@ -64,13 +78,13 @@ fn log_failure(id: &str, failure: &Failure, is_logged: bool) {
     }
 }
 
-async fn serve(context: &Context, args: Node, is_logged: &mut bool) -> Outcome {
+async fn serve(context: &Context, args: Node) -> Result<(), Ended> {
     let out = context.out;
     let policy = node_policy::load()?;
     let mut config = Config::load()?;
     let stored = |key| config.get(key).map(str::to_owned);
     let Some(id) = args.id.or_else(|| stored(Key::NodeId)).or_else(host_name) else {
-        return Err(no_name());
+        return Err(no_name().into());
     };
     check_node_id(&id).map_err(|problem| {
         Failure::usage(
@@ -137,14 +151,15 @@ async fn serve(context: &Context, args: Node, is_logged: &mut bool) -> Outcome {
     )
     .await;
     ended.map_err(|error| {
-        *is_logged = matches!(
+        let failure = name_taken(&error, &id, is_nodes)
+            .or_else(|| refused(&error, &id, is_given, has_admin))
+            .or_else(|| runs_already(&error, &id))
+            .unwrap_or_else(|| fatal(&error));
+        let is_logged = matches!(
             error,
             NodeError::Link(LinkError::Refused { .. } | LinkError::Replaced { .. })
         );
-        name_taken(&error, &id, is_nodes)
-            .or_else(|| refused(&error, &id, is_given, has_admin))
-            .or_else(|| runs_already(&error, &id))
-            .unwrap_or_else(|| fatal(&error))
+        Ended { failure, is_logged }
     })
 }
 

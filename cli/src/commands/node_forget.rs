@@ -30,7 +30,7 @@ pub fn run(context: &Context, args: &NodeEnd) -> Outcome {
     let has_service = service.has_trace()?;
     if !has_service && !has_token && !state_dir(&id)?.is_dir() {
         return Err(Failure::failed(
-            format!("This machine was never the node `{id}`."),
+            format!("There is no node `{id}` on this machine."),
             "List the machines that the gateway knows: `gsv nodes list`. Remove another one there: `gsv nodes forget ID`.",
         ));
     }
@@ -48,7 +48,11 @@ pub fn run(context: &Context, args: &NodeEnd) -> Outcome {
     let runs = running(&id)?;
     if runs != Running::No {
         return Err(Failure::failed(
-            format!("The node `{id}` still runs outside of the service."),
+            if has_service {
+                format!("The service was removed, but the node `{id}` still runs outside of it.")
+            } else {
+                format!("The node `{id}` still runs.")
+            },
             runs.how_to_stop(),
         ));
     }
@@ -69,7 +73,7 @@ pub fn run(context: &Context, args: &NodeEnd) -> Outcome {
             });
         }
     };
-    let there = remaining(&id, stored_token(&config, has_token, &token_file).as_deref());
+    let command = remaining(&id, stored_token(&config, has_token, &token_file).as_deref());
     if has_token {
         config.unset(Key::NodeId);
         config.unset(Key::NodeToken);
@@ -83,7 +87,7 @@ pub fn run(context: &Context, args: &NodeEnd) -> Outcome {
     );
     if !is_done_there {
         out.note(&format!(
-            "The gateway still lists it, and its token is valid. On the gateway's machine, run: {there}"
+            "The gateway may still list it and accept its token. On the gateway's machine, run: {command}"
         ));
     }
     Ok(())

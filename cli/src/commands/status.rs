@@ -122,7 +122,7 @@ pub async fn run(context: &Context) -> Outcome {
 }
 
 /// A gateway of this machine beside the one that the local config names.
-pub fn unused_words(port: u16) -> String {
+pub fn own_gateway_words(port: u16) -> String {
     format!(
         "this machine runs a gateway of its own on port {port}: `gsv --url {} status`",
         local_url(port)
@@ -242,8 +242,8 @@ impl Report {
                 "reason": state.and_then(|state| state.reason.as_deref()),
             })
         });
-        let unused = self
-            .unused()
+        let own_gateway = self
+            .own_gateway()
             .map(|state| json!({ "port": state.port, "version": state.version }));
         let session = |(session, state): &(SessionEntry, Option<String>)| {
             let mut value = json!(session);
@@ -264,7 +264,7 @@ impl Report {
             "reachable": remote.is_some(),
             "version": remote.and_then(|remote| remote.version.as_deref()),
             "gateway": gateway,
-            "ownGateway": unused,
+            "ownGateway": own_gateway,
             "stopped": remote.and_then(|remote| remote.stopped.as_ref()),
             "nodes": remote.map_or(&[][..], |remote| &remote.nodes),
             "sessions": remote.into_iter().flat_map(|remote| &remote.sessions).map(session).collect::<Vec<_>>(),
@@ -278,7 +278,7 @@ impl Report {
     }
 
     /// The gateway that runs on this machine, where another one is in use.
-    fn unused(&self) -> Option<&State> {
+    fn own_gateway(&self) -> Option<&State> {
         match &self.local {
             Local::Running(state) | Local::Orphaned(state) if !self.here => Some(state),
             _ => None,
@@ -310,7 +310,10 @@ impl Report {
         out.fields([
             ("address", self.url.clone()),
             ("gateway", self.here.then(|| self.gateway_words())),
-            ("also", self.unused().map(|state| unused_words(state.port))),
+            (
+                "own gateway",
+                self.own_gateway().map(|state| own_gateway_words(state.port)),
+            ),
             ("service", self.service.as_ref().map(service::in_one_line)),
             ("process", process.map(|(pid, by)| format!("{pid}, supervised by {by}"))),
             (

@@ -39,6 +39,9 @@ pub async fn run(context: &Context, command: WorkspaceCommand) -> Outcome {
                     out.line(&out.paint(Style::Cyan, &format!("{name}/")));
                 }
                 result.files.iter().for_each(|file| out.line(&clean(file)));
+                if result.truncated == Some(true) {
+                    out.aside("The folder has more files than the gateway lists at once: some are missing here.");
+                }
             });
             list.await
         }

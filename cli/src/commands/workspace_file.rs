@@ -61,3 +61,14 @@ pub async fn read_or_absent(
         read => read.map(Some),
     }
 }
+
+/// The gateway's list of a folder is not complete.
+pub fn too_many_files(folder: &str) -> Failure {
+    Failure::failed(
+        format!(
+            "The folder gsv:{} has more files than the gateway lists at once. Nothing was changed.",
+            one_line(folder, 200)
+        ),
+        "Move some of its files into folders below it, then run the same command again.",
+    )
+}

@@ -364,6 +364,7 @@ impl Supervisor {
             return failure;
         };
         self.say(&happened);
+        self.state.next = Some(next.clone());
         Failure::failed(
             format!("{} {happened}", failure.message),
             format!("{next} {}", failure.next).trim_end(),
@@ -380,6 +381,7 @@ impl Supervisor {
             message = format!("{message} {happened}");
             next = format!("{first} {next}");
         }
+        self.state.next = Some(next.clone());
         Failure {
             next,
             ..Failure::from_reason(health::NEWER_STATE, &message, false)
@@ -407,11 +409,6 @@ impl Supervisor {
         self.say(&format!("gave up: {reason}"));
         self.state.set_workerd(None);
         self.state.reason = Some(reason.clone());
-        self.state.next = failure
-            .reason
-            .as_deref()
-            .is_some_and(|code| code == health::NEWER_STATE)
-            .then(|| failure.next.clone());
         let _ = self.enter(Phase::Failed);
         record::remove(&self.layout);
         if matches!(self.mode, Mode::Detached) {

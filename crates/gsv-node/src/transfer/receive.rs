@@ -1,6 +1,7 @@
 //! The destination of a transfer: writes chunks to a temporary file, which becomes the file when its checksum is right.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use gsv_protocol::codec::CHUNK_HEADER_BYTES;
 use gsv_protocol::methods::{TransferAccept, TransferAck, TransferDone};
@@ -12,7 +13,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::Ends;
 use super::attempts::Signal;
-use super::waiting::while_alive;
+use super::waiting::{saying_alive, while_alive};
 use super::window::Incoming;
 use super::{on_disk, problem};
 
@@ -30,7 +31,7 @@ pub async fn run(ends: Arc<Ends>, event: TransferReceiveEvent, id: String, mut s
     let (opening, open_offer) = (Arc::clone(&files), offer.clone());
     let allowed = ends.check_offered();
     let open = move |goes_on: &GoesOn<'_>| allowed.and_then(|()| Destination::open(&opening, &open_offer, goes_on));
-    let offered = match while_alive(&ends, number, &mut signals, open).await {
+    let offered = match while_alive(|| ends.say_alive(number), &mut signals, open).await {
         Ok(offered) => offered,
         Err(ended) => {
             if matches!(ended, Some(Signal::Abort)) {
@@ -95,8 +96,12 @@ async fn receive(
 ) -> Result<Option<String>, ToolError> {
     let (acked, acks) = watch::channel(destination.offset());
     ends.tasks.spawn(acknowledge(Arc::clone(ends), number, acks));
+    let storing = Arc::new(AtomicBool::new(false));
+    let stores = Arc::clone(&storing);
     // One thread for the whole file: a thread for each chunk costs more than the write.
-    on_disk(move || take(size, destination, &files, signals, &acked)).await
+    let taken = on_disk(move || take(size, destination, &files, signals, &acked, &stores));
+    // A disk may take minutes to store what it has only in memory.
+    saying_alive(|| ends.say_alive(number), || storing.load(Ordering::Relaxed), taken).await
 }
 
 /// Blocks until the attempt has ended.
@@ -106,6 +111,7 @@ fn take(
     files: &Beneath,
     mut signals: mpsc::Receiver<Signal>,
     acked: &watch::Sender<u64>,
+    storing: &AtomicBool,
 ) -> Result<Option<String>, ToolError> {
     let mut window = Incoming::new(size, destination.offset());
     loop {
@@ -123,6 +129,7 @@ fn take(
                 }
             }
             Some(Signal::End { sha256: Some(sha256) }) => {
+                storing.store(true, Ordering::Relaxed);
                 return destination.finish(files, &sha256).map(|()| Some(sha256));
             }
             Some(Signal::Abort) => {

@@ -77,7 +77,7 @@ async fn send(
     // As the window cuts them.
     let most = usize::try_from(limits::TRANSFER_CHUNK_BYTES).unwrap_or(usize::MAX);
     let skip = move |goes_on: &GoesOn<'_>| source.skip(offset, goes_on).map(|()| source);
-    let mut source = match while_alive(ends, number, &mut signals, skip).await {
+    let mut source = match while_alive(|| ends.say_alive(number), &mut signals, skip).await {
         Ok(source) => source?,
         Err(_) => return Ok(None),
     };

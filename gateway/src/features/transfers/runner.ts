@@ -111,7 +111,7 @@ export class TransferRunner {
     if (!isPast(bound)) this.#feed(bound.live, happening);
     return true;
   }
-  /** An end reads its file, and has nothing else to say. False: this connection has no such attempt. */
+  /** An end reads or stores its file, and has nothing else to say. False: this connection has no such attempt. */
   alive(connection: Connection, attemptId: number): boolean {
     const bound = this.#attempts.get(attemptKey(connection.conn, attemptId));
     if (bound === undefined) return false;
