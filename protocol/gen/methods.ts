@@ -279,7 +279,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "644fe6a809acc4f8";
+export const PROTOCOL_FINGERPRINT = "1507757fdb79fed4";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

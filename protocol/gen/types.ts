@@ -5274,6 +5274,7 @@ export type WorkspaceListResult = {
   directories: string[];
   /** At most 10000 items. */
   etags?: string[];
+  truncated?: boolean;
 };
 
 /** Parameters of `workspace.log`. */

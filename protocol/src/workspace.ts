@@ -12,8 +12,10 @@ method("workspace.list", {
     path: t.string(1024),
     files: t.array(t.string(1024)),
     directories: t.array(t.string(1024)),
-    /** The etag of each file, in the order of `files`: another one after each change of its content. "": it is built in. Absent when the answer would not fit a frame. */
+    /** The etag of each file, in the order of `files`. It changes with the content. Empty for a built-in file. Absent when the answer would not fit a frame. */
     etags: t.optional(t.array(t.string(128))),
+    /** There are more entries than one answer lists. */
+    truncated: t.optional(t.bool()),
   },
   callers: ["client"],
   scope: "operate",

@@ -8130,6 +8130,8 @@ pub struct WorkspaceListResult {
     /// At most 10000 items.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub etags: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<bool>,
 }
 
 /// Parameters of `workspace.log`.
