@@ -159,6 +159,7 @@ describe("a program is an end of its own transfer", () => {
       });
     expect(await others.refused("transfer.create", { id: newId(), source: asked.source, destination: "gsv:more" })).toMatchObject({
       reason: "transfer.busy",
+      message: "16 transfers are open already; some wait for their programs.",
     });
   });
 
