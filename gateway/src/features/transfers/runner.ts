@@ -24,7 +24,7 @@ export interface RunnerPorts extends Pick<KernelPorts, "arm" | "background" | "i
   readonly store: TransferStore;
   readonly bucket: Bucket;
   readonly addGcPressure: (bytes: number) => void;
-  readonly connections: Pick<Connections, "event" | "sendChunk" | "byIdentity" | "carries">;
+  readonly connections: Pick<Connections, "event" | "sendChunk" | "byIdentity" | "setTransferEnd">;
 }
 type Side = "source" | "destination";
 interface Live {
@@ -155,7 +155,7 @@ export class TransferRunner {
     if (connection === undefined) this.#clients.delete(id);
     else this.#clients.set(id, connection);
     const having = new Set(this.#clients.values());
-    for (const one of [before, connection]) if (one !== undefined) this.#ports.connections.carries(one, having.has(one));
+    for (const one of [before, connection]) if (one !== undefined) this.#ports.connections.setTransferEnd(one, having.has(one));
   }
 
   /** A connection is gone, and its attempts with it. */
