@@ -751,7 +751,7 @@ export const ERRORS = {
     retryable: false,
     http: 410,
     exit: 1,
-    text: "This invitation has expired, which it does after 10 minutes, or was revoked.",
+    text: "This invitation was revoked or has expired: it is valid for 10 minutes.",
     hint: "Make a new one on the gateway's machine: `gsv invite node` or `gsv invite client`.",
   },
   "invite.limit": {
@@ -1040,7 +1040,7 @@ export const ERRORS = {
     http: 400,
     exit: 1,
     text: "No model key is set.",
-    hint: "See which providers have a key: `gsv provider list`.",
+    hint: "List the providers with `gsv provider list`, then set a key: `gsv config set apiKeys.PROVIDER -`.",
   },
   "model.overloaded": {
     code: 453,

@@ -264,7 +264,7 @@ export const LIMITS = {
   skills: 100,
   /** Model calls in one run, by default. */
   stepsPerRun: 50,
-  /** Chunks of no transfer from one connection; it is closed after more. */
+  /** Chunks a minute from one connection that belong to no transfer. After more, the connection is closed. */
   strayChunksPerMinute: 1000,
   /** Time limit of one model call for a summary or for memories. */
   summarizeMs: 120000,
@@ -292,13 +292,13 @@ export const LIMITS = {
   toolResultChars: 50000,
   /** Time limit for transcribing one recording. */
   transcriptionMs: 60000,
-  /** How long after its last byte a transfer goes on because an end says that it is alive, for example while it reads what it has. */
+  /** How long after its last byte a transfer goes on while an end only reports that it is alive, for example because it reads a file. */
   transferAliveMs: 3600000,
   /** Largest file of a transfer that begins or ends in the workspace. */
   transferBytes: 5000000000,
   /** Largest chunk of a binary frame, without its 4-byte transfer id. */
   transferChunkBytes: 262144,
-  /** Smallest chunk of a transfer, but for its last one: many small ones would keep the gateway from all else. */
+  /** Smallest chunk of a transfer, except its last one: many small chunks would starve other work. */
   transferChunkLeastBytes: 16384,
   /** How long a transfer waits without progress, for example for a machine that is not connected. Then it fails. */
   transferIdleMs: 300000,

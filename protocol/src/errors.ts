@@ -222,7 +222,7 @@ row(
   "model.not_configured",
   { code: 450, blame: "caller", http: 400, exit: 1 },
   "No model key is set.",
-  "See which providers have a key: `gsv provider list`.",
+  "List the providers with `gsv provider list`, then set a key: `gsv config set apiKeys.PROVIDER -`.",
 );
 row(
   "model.unknown",
@@ -682,7 +682,7 @@ row(
 row(
   "invite.expired",
   { code: 525, blame: "caller", http: 410, exit: 1 },
-  "This invitation has expired, which it does after 10 minutes, or was revoked.",
+  "This invitation was revoked or has expired: it is valid for 10 minutes.",
   "Make a new one on the gateway's machine: `gsv invite node` or `gsv invite client`.",
 );
 row(

@@ -5,11 +5,7 @@ limit("protocolVersion", 1, "The protocol version that this contract describes."
 limit("frameBytes", 1048576, "Largest text frame, in UTF-8 bytes.");
 limit("frameDepth", 96, "Deepest nesting of arrays and objects in a frame.");
 limit("transferChunkBytes", 262144, "Largest chunk of a binary frame, without its 4-byte transfer id.");
-limit(
-  "transferChunkLeastBytes",
-  16384,
-  "Smallest chunk of a transfer, but for its last one: many small ones would keep the gateway from all else.",
-);
+limit("transferChunkLeastBytes", 16384, "Smallest chunk of a transfer, except its last one: many small chunks would starve other work.");
 limit("transferWindowBytes", 4194304, "Bytes of a transfer that are on the way and not acknowledged.");
 limit("transferPartBytes", 2097152, "Bytes of a transfer that are acknowledged together.");
 limit(
@@ -27,9 +23,13 @@ limit(
 limit(
   "transferAliveMs",
   3600000,
-  "How long after its last byte a transfer goes on because an end says that it is alive, for example while it reads what it has.",
+  "How long after its last byte a transfer goes on while an end only reports that it is alive, for example because it reads a file.",
 );
-limit("strayChunksPerMinute", 1000, "Chunks of no transfer from one connection; it is closed after more.");
+limit(
+  "strayChunksPerMinute",
+  1000,
+  "Chunks a minute from one connection that belong to no transfer. After more, the connection is closed.",
+);
 limit("transferKeptMs", 86400000, "How long an ended transfer is listed.");
 limit("unauthFrameBytes", 4096, "Largest frame of a client or channel before hello-ok.");
 limit("unauthNodeFrameBytes", 262144, "Largest `connect` frame of a node, which lists its tools.");

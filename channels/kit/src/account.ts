@@ -292,9 +292,9 @@ export class Account {
   }
   /** Occupies `#connecting`, so that an alarm meanwhile waits and cannot reconnect the old platform beside the new one. */
   async #replace(old: Platform): Promise<void> {
-    await this.#connecting;
-    this.#connecting = old
-      .disconnect()
+    // An alarm may have begun another attempt in between.
+    while (this.#connecting !== undefined) await this.#connecting;
+    this.#connecting = within(KIT.connectMs, "disconnecting", this.#host.after, old.disconnect())
       .catch((error: unknown) => this.#host.log("disconnect_failed", { error: errorText(error) }))
       .finally(() => {
         this.#platform = undefined;
@@ -305,8 +305,8 @@ export class Account {
   async #connect(asked = false): Promise<void> {
     this.#hasBegun = true;
     if (!this.#started() || this.#unreadable) return;
-    this.#connecting ??= this.platform
-      .ensureConnected(asked)
+    // Bounded: after an attempt that never ends, the next alarm asks the platform again.
+    this.#connecting ??= within(KIT.connectMs, "connecting", this.#host.after, this.platform.ensureConnected(asked))
       .catch((error: unknown) => this.#host.log("connect_failed", { error: errorText(error) }))
       .finally(() => {
         this.#connecting = undefined;
@@ -348,8 +348,7 @@ export class Account {
     this.#alarmAt = undefined;
     this.#arm();
     try {
-      // Bounded: a connection that hangs must not stop the queues.
-      await within(KIT.leaseMs, "connecting", this.#host.after, this.#connect());
+      await this.#connect();
       this.#prune();
     } catch (error) {
       this.#host.log("alarm_part_failed", { error: errorText(error) });

@@ -19,9 +19,13 @@ export const KIT = {
   peerRows: 2_500,
   /** Conversations that are served in parallel. */
   peersAtOnce: 8,
-  /** Outcomes of attempts that an instance keeps in memory while they cannot be written. Fewer than the conversations that it looks at. */
+  /** Conversations whose first message is looked at together. */
+  headRows: 100,
+  /** Outcomes of attempts that an instance keeps in memory while they cannot be written. Less than `headRows`, so that blocked conversations never hide the others. */
   unwrittenOutcomes: 50,
   handOverMs: 30_000,
+  /** Time limit of a platform that connects or disconnects. */
+  connectMs: 30_000,
   /** Time limit of the question whether messages of agents may leave (gateway rule ST9); tries when a stop or a resume overtakes it. */
   askMs: 5_000,
   askTries: 3,

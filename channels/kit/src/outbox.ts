@@ -75,7 +75,7 @@ export class Outbox {
   readonly #reports: DeliveryReports;
   readonly #permission: Permission;
   /** Deliveries that were handed to this instance. The permit of another one may be older than a stop that this instance does not know of. */
-  readonly #given = new Set<string>();
+  readonly #handedOver = new Set<string>();
 
   constructor(ports: OutboxPorts) {
     this.#ports = ports;
@@ -121,7 +121,7 @@ export class Outbox {
           at,
           message.askFrom === undefined ? 0 : Math.max(1, message.askFrom),
         );
-      if (message.askFrom !== undefined) this.#given.add(message.deliveryId);
+      if (message.askFrom !== undefined) this.#handedOver.add(message.deliveryId);
       return true;
     });
   }
@@ -172,11 +172,12 @@ export class Outbox {
     const { db, now } = this.#ports;
     return db
       .query<{ readonly peer: string; readonly next_at: number }>(
-        `SELECT peer, next_at FROM outbox WHERE id IN (SELECT min(id) FROM outbox ${this.#looked("WHERE")} GROUP BY peer) ORDER BY next_at LIMIT 100`,
+        `SELECT peer, next_at FROM outbox WHERE id IN (SELECT min(id) FROM outbox ${this.#visible("WHERE")} GROUP BY peer) ORDER BY next_at LIMIT ?`,
+        KIT.headRows,
       )
       .map(({ peer, next_at }) => ({ peer, next_at: dueAt(next_at, now()) }));
   }
-  #looked(word: "AND" | "WHERE"): string {
+  #visible(word: "AND" | "WHERE"): string {
     return this.#permission.isBlocked ? `${word} ask_from = 0` : "";
   }
   /** Messages of agents wait here. */
@@ -227,22 +228,22 @@ export class Outbox {
   recheck(): void {
     this.#permission.recheck();
   }
-  /** The stop is over: what it held has its whole time again. An attempt with an unknown outcome stays what it is. */
+  /** The stop is over: what it held has its whole time again. An attempt with an unknown outcome keeps its tries and its deadline. */
   #released(): void {
     const { db, now } = this.#ports;
     const at = now();
     db.query("UPDATE deliveries SET at = ? WHERE id IN (SELECT delivery FROM outbox WHERE ask_from > 0)", at);
     db.query("UPDATE outbox SET attempts = 0, first_at = 0, next_at = ? WHERE ask_from > 0 AND unsure = 0 AND state = 'waiting'", at);
   }
-  /** Sends what is due and reports what ended. Never throws; may be called at any time. */
+  /** Sends what is due and reports what ended. Rejects when the rows cannot be read. May be called at any time. */
   async pump(): Promise<void> {
     this.#writeAgain();
     this.#failOld();
     const now = this.#ports.now();
-    const stuck = new Set([...this.#unwritten.values()].map(({ row }) => row.peer));
+    const blocked = new Set([...this.#unwritten.values()].map(({ row }) => row.peer));
     const due = this.#ports.isOpen()
       ? this.#heads()
-          .filter(({ peer, next_at }) => next_at <= now && !this.#busy.has(peer) && !stuck.has(peer))
+          .filter(({ peer, next_at }) => next_at <= now && !this.#busy.has(peer) && !blocked.has(peer))
           .slice(0, Math.max(0, KIT.peersAtOnce - this.#busy.size))
       : [];
     const serve = async (peer: string): Promise<void> => {
@@ -257,9 +258,9 @@ export class Outbox {
     this.#busy.add(peer);
     try {
       for (;;) {
-        const row = this.#rows(`SELECT * FROM outbox WHERE peer = ? ${this.#looked("AND")} ORDER BY id LIMIT 1`, peer)[0];
+        const row = this.#rows(`SELECT * FROM outbox WHERE peer = ? ${this.#visible("AND")} ORDER BY id LIMIT 1`, peer)[0];
         if (!row || dueAt(row.next_at, this.#ports.now()) > this.#ports.now() || !this.#ports.isOpen()) break;
-        await this.#one(row);
+        await this.#attempt(row);
       }
     } catch (error) {
       this.#ports.failed("outbox", error);
@@ -270,7 +271,7 @@ export class Outbox {
     await this.#reports.send();
     return isFine;
   }
-  async #one(row: Row): Promise<void> {
+  async #attempt(row: Row): Promise<void> {
     const { db, now, after, platform } = this.#ports;
     // This instance is not sending it, so its outcome was not written.
     if (row.state === "trying") {
@@ -315,7 +316,7 @@ export class Outbox {
       }
   }
   async #mayLeave({ ask_from, delivery }: Row): Promise<boolean> {
-    const from = ask_from > 0 && !this.#given.has(delivery) ? 1 : ask_from;
+    const from = ask_from > 0 && !this.#handedOver.has(delivery) ? 1 : ask_from;
     return this.#permission.covers(from) || (await this.#permission.ask());
   }
   /** The platform no longer recognises a repetition: the account was away, or everything was stopped, for too long. */
@@ -398,7 +399,7 @@ export class Outbox {
         row.delivery,
       );
       this.#live.end(row.delivery);
-      this.#given.delete(row.delivery);
+      this.#handedOver.delete(row.delivery);
     } else db.query("UPDATE deliveries SET state = ?, messages = ?, error = ? WHERE id = ?", next, messages, why, row.delivery);
   }
   /** Ends deliveries that could not be attempted for a day. */

@@ -74,8 +74,8 @@ export interface Platform {
   /** Converts Markdown to the platform's marks. */
   mark(markdown: string): string;
   /**
-   * Makes sure that a connection exists or is being made. Called by start and by each alarm, never in parallel. `asked`: a person asked
-   * for it and may have fixed what stopped the connection.
+   * Makes sure that a connection exists or is being made. Called by start and by each alarm, in parallel only with a call that has taken
+   * longer than `KIT.connectMs`. `asked`: a person asked for it and may have fixed what stopped the connection.
    */
   ensureConnected(asked?: boolean): Promise<void>;
   disconnect(): Promise<void>;

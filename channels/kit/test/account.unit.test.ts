@@ -23,6 +23,40 @@ test("[P12] a new configuration closes the old socket before it opens a new one,
   assert.deepEqual(world.sockets, { now: 1, most: 1 });
 });
 
+test("[P12] a connection attempt that never ends is given up: start answers, messages leave, and the next alarm connects", async () => {
+  const world = new World();
+  world.connecting = new Promise(() => {});
+  let hasAnswered = false;
+  void world.account.start({}).then(() => {
+    hasAnswered = true;
+  });
+  await world.pass(KIT.connectMs - 1);
+  assert.deepEqual([hasAnswered, world.connects], [false, 1]);
+  await world.pass(1);
+  assert.equal(hasAnswered, true);
+  world.account.send(world.message("d1", "anna", "Hello."));
+  await world.pass(1_000);
+  assert.deepEqual(
+    world.shown.map(({ text }) => text),
+    ["Hello."],
+  );
+  world.connecting = undefined;
+  await world.pass(2 * KIT.residentMs);
+  assert.deepEqual(world.sockets, { now: 1, most: 1 });
+});
+
+test("[P12] a socket that never closes does not keep a new configuration from its connection", async () => {
+  const world = new World();
+  await world.account.start({});
+  world.disconnecting = new Promise(() => {});
+  let hasAnswered = false;
+  void world.account.start({ other: true }).then(() => {
+    hasAnswered = true;
+  });
+  await world.pass(KIT.connectMs);
+  assert.deepEqual([hasAnswered, world.connects, world.configs.at(-1)], [true, 2, { other: true }]);
+});
+
 test("[S5] start merges settings: a token survives a stop; null removes it", async () => {
   const world = new World();
   await world.account.start({ token: "SECRET", selfChat: true });

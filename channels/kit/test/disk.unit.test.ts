@@ -456,3 +456,6 @@ test(`[P2][P3][P9] ${HISTORIES} random histories on a disk that fails: nothing i
     assert.deepEqual([inboxWaiting, outboxWaiting], [0, 0], what);
   }
 });
+test("[P9] conversations whose outcomes cannot be written never hide the others", () => {
+  assert.ok(KIT.unwrittenOutcomes < KIT.headRows);
+});

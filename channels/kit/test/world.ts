@@ -115,7 +115,8 @@ export class World {
   hangs: (inbound: ChannelInbound) => boolean = () => false;
   /** How often `ring` has fired the alarm. */
   rings = 0;
-  /** How long a socket takes to close. */
+  /** How long a socket takes to open, and to close. */
+  connecting: Promise<void> | undefined;
   disconnecting: Promise<void> | undefined;
   readonly logs: string[] = [];
   /** Configurations of the platforms of all instances. */
@@ -126,6 +127,8 @@ export class World {
   #alarmAt: number | undefined;
   #work = new Set<Promise<void>>();
   #incarnation = 0;
+  /** An alarm runs: the runtime starts no other one beside it. */
+  #ringing: Promise<void> | undefined;
 
   constructor(seed = 1) {
     this.random = seeded(seed);
@@ -145,6 +148,7 @@ export class World {
     this.crashes += 1;
     this.#timers = [];
     this.#work = new Set();
+    this.#ringing = undefined;
     this.account = this.#born();
   }
   #born(): Account {
@@ -268,6 +272,7 @@ export class World {
       mark: (markdown) => markdown,
       ensureConnected: async () => {
         this.connects += 1;
+        await this.connecting;
         if (open) return;
         open = true;
         this.sockets.now += 1;
@@ -381,7 +386,7 @@ export class World {
     await this.settle();
     for (let rings = 0; ; ) {
       const timer = this.#timers.toSorted((left, right) => left.at - right.at)[0];
-      const alarm = this.#alarmAt;
+      const alarm = this.#ringing === undefined ? this.#alarmAt : undefined;
       const next = Math.min(timer?.at ?? Number.POSITIVE_INFINITY, alarm ?? Number.POSITIVE_INFINITY);
       if (next > until) break;
       this.now = Math.max(this.now, next);
@@ -391,7 +396,13 @@ export class World {
       } else {
         if (++rings > MOST_RINGS_OF_A_PASS) throw new Error("alarms without end");
         this.#alarmAt = undefined;
-        await this.account.alarm().catch(() => {});
+        const ringing = this.account
+          .alarm()
+          .catch(() => {})
+          .finally(() => {
+            if (this.#ringing === ringing) this.#ringing = undefined;
+          });
+        this.#ringing = ringing;
       }
       await this.settle();
     }

@@ -976,7 +976,7 @@ pub const INVITE_BAD_CODE: ErrorReason = ErrorReason {
     hint: "Copy the whole line that the gateway's machine printed, and run it again.",
 };
 
-/// This invitation has expired, which it does after 10 minutes, or was revoked.
+/// This invitation was revoked or has expired: it is valid for 10 minutes.
 pub const INVITE_EXPIRED: ErrorReason = ErrorReason {
     reason: "invite.expired",
     code: 525,
@@ -984,7 +984,7 @@ pub const INVITE_EXPIRED: ErrorReason = ErrorReason {
     retryable: false,
     http: 410,
     exit: 1,
-    text: "This invitation has expired, which it does after 10 minutes, or was revoked.",
+    text: "This invitation was revoked or has expired: it is valid for 10 minutes.",
     hint: "Make a new one on the gateway's machine: `gsv invite node` or `gsv invite client`.",
 };
 
@@ -1369,7 +1369,7 @@ pub const MODEL_NOT_CONFIGURED: ErrorReason = ErrorReason {
     http: 400,
     exit: 1,
     text: "No model key is set.",
-    hint: "See which providers have a key: `gsv provider list`.",
+    hint: "List the providers with `gsv provider list`, then set a key: `gsv config set apiKeys.PROVIDER -`.",
 };
 
 /// The model is overloaded.

@@ -395,7 +395,7 @@ pub const SKILLS: u64 = 100;
 /// Model calls in one run, by default.
 pub const STEPS_PER_RUN: u64 = 50;
 
-/// Chunks of no transfer from one connection; it is closed after more.
+/// Chunks a minute from one connection that belong to no transfer. After more, the connection is closed.
 pub const STRAY_CHUNKS_PER_MINUTE: u64 = 1_000;
 
 /// Time limit of one model call for a summary or for memories.
@@ -437,7 +437,7 @@ pub const TOOL_RESULT_CHARS: u64 = 50_000;
 /// Time limit for transcribing one recording.
 pub const TRANSCRIPTION_MS: u64 = 60_000;
 
-/// How long after its last byte a transfer goes on because an end says that it is alive, for example while it reads what it has.
+/// How long after its last byte a transfer goes on while an end only reports that it is alive, for example because it reads a file.
 pub const TRANSFER_ALIVE_MS: u64 = 3_600_000;
 
 /// Largest file of a transfer that begins or ends in the workspace.
@@ -446,7 +446,7 @@ pub const TRANSFER_BYTES: u64 = 5_000_000_000;
 /// Largest chunk of a binary frame, without its 4-byte transfer id.
 pub const TRANSFER_CHUNK_BYTES: u64 = 262_144;
 
-/// Smallest chunk of a transfer, but for its last one: many small ones would keep the gateway from all else.
+/// Smallest chunk of a transfer, except its last one: many small chunks would starve other work.
 pub const TRANSFER_CHUNK_LEAST_BYTES: u64 = 16_384;
 
 /// How long a transfer waits without progress, for example for a machine that is not connected. Then it fails.

@@ -75,7 +75,7 @@ export interface Connection {
   /** Requests. */
   readonly rate: Count;
   /** Requests of a client that is an end of an open transfer, about it. Undefined: it is the end of none. */
-  reports: Count | undefined;
+  transferRate: Count | undefined;
   /** Binary frames and transfer messages without a transfer on this connection, counted for a minute. */
   readonly strays: Count;
 }
@@ -383,13 +383,13 @@ export class Connections {
   // ------------------------------------------------------------ limits and memory
 
   /** Whether this client is an end of an open transfer. Then it acknowledges what it receives as a node does, and as often. */
-  carries(connection: Connection, isEnd: boolean): void {
-    connection.reports = isEnd ? (connection.reports ?? zero()) : undefined;
+  setTransferEnd(connection: Connection, isEnd: boolean): void {
+    connection.transferRate = isEnd ? (connection.transferRate ?? zero()) : undefined;
   }
   /** Counts a request. False: over the limit of its kind. `isReport`: it is one of an end about its transfer. */
   admitRequest(connection: Connection, now: number, isReport = false): boolean {
-    const { principal, rate, reports } = connection;
-    const asNode = principal.mode === "node" ? rate : isReport ? reports : undefined;
+    const { principal, rate, transferRate } = connection;
+    const asNode = principal.mode === "node" ? rate : isReport ? transferRate : undefined;
     const isWithin =
       asNode === undefined
         ? countOne(rate, now, 60_000) <= LIMITS.clientFramesPerMinute
@@ -428,7 +428,7 @@ export class Connections {
 }
 
 /** The state that a connection loses when the object hibernates. */
-const freshState = (): Pick<Connection, "rate" | "reports" | "strays"> => ({ rate: zero(), reports: undefined, strays: zero() });
+const freshState = (): Pick<Connection, "rate" | "transferRate" | "strays"> => ({ rate: zero(), transferRate: undefined, strays: zero() });
 const zero = (): Count => ({ start: 0, count: 0 });
 /** Counts one more, from 0 when the time of the count is over or the clock went back. */
 function countOne(counted: Count, now: number, windowMs: number): number {

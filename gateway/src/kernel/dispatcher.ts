@@ -23,8 +23,8 @@ export type DispatchPorts = Pick<KernelPorts, "connections" | "audit" | "backgro
   readonly features: Pick<FeatureSet, "closed" | "frameRules" | "methods">;
 };
 
-/** What an end of an open transfer asks and says. One that receives says so many times a second, and one of many small files asks as often. */
-const OF_TRANSFERS: ReadonlySet<string> = new Set<MethodName>([
+/** Requests of an end about its open transfer. A receiver acknowledges many times a second, and a folder of small files asks as often. */
+const TRANSFER_REQUESTS: ReadonlySet<string> = new Set<MethodName>([
   "transfer.create",
   "transfer.get",
   "transfer.meta",
@@ -42,14 +42,15 @@ export async function dispatch(ports: DispatchPorts, connection: Connection, tex
   const { connections } = ports;
   const now = ports.now();
   const answer = (id: string, failure: Failure): void => void connections.answer(connection.socket, id, failure);
-  const isReport = connection.reports !== undefined && text.length <= REPORT_CHARS && OF_TRANSFERS.has(peekText(text, ["method"]) ?? "");
+  const isReport =
+    connection.transferRate !== undefined && text.length <= REPORT_CHARS && TRANSFER_REQUESTS.has(peekText(text, ["method"]) ?? "");
   if (!connections.admitRequest(connection, now, isReport)) {
     answer(peekId(text), fail("limit.rate"));
     return;
   }
   const decoded = decode(ports, connection, text);
   // A frame may name two methods, and the last one counts.
-  const isOther = isReport && !(decoded.ok && decoded.frame.type === "req" && OF_TRANSFERS.has(decoded.frame.method));
+  const isOther = isReport && !(decoded.ok && decoded.frame.type === "req" && TRANSFER_REQUESTS.has(decoded.frame.method));
   if (isOther && !connections.admitRequest(connection, now)) {
     answer(peekId(text), fail("limit.rate"));
     return;

@@ -1,4 +1,4 @@
-/** The place that has chosen the model of a call, and the other way on when that model cannot be called. PURE. */
+/** What chose the model of a call, and the alternative when that model has no key. PURE. */
 import type { GsvError } from "../ports/result.ts";
 
 export type ModelChoice =
@@ -12,7 +12,7 @@ export type ModelChoice =
   | { readonly kind: "fallback" }
   | { readonly kind: "config" };
 
-function otherWay(choice: ModelChoice): string | undefined {
+function alternative(choice: ModelChoice): string | undefined {
   switch (choice.kind) {
     case "message":
       return "send the message again without its model";
@@ -30,8 +30,8 @@ function otherWay(choice: ModelChoice): string | undefined {
 }
 
 /** Ends the hint with the way back to another model. It belongs to the place whose model counts: a change of another one has no effect. */
-export function withOtherWay(error: GsvError, choice: ModelChoice): GsvError {
-  const other = error.reason === "model.not_configured" ? otherWay(choice) : undefined;
+export function withAlternative(error: GsvError, choice: ModelChoice): GsvError {
+  const other = error.reason === "model.not_configured" ? alternative(choice) : undefined;
   if (other === undefined || error.hint === undefined) return error;
   return { ...error, hint: `${error.hint.replace(/\.$/, "")}, or ${other}.` };
 }

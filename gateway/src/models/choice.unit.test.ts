@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { GsvError } from "../ports/result.ts";
-import { agentChoice, type ModelChoice, withOtherWay } from "./choice.ts";
+import { agentChoice, type ModelChoice, withAlternative } from "./choice.ts";
 
 const NO_KEY: GsvError = {
   reason: "model.not_configured",
   message: "No key is set for Anthropic.",
   hint: "Run `gsv config set apiKeys.anthropic -`.",
 };
-const hint = (choice: ModelChoice, error = NO_KEY): string | undefined => withOtherWay(error, choice).hint;
+const hint = (choice: ModelChoice, error = NO_KEY): string | undefined => withAlternative(error, choice).hint;
 
 test("[R6] [P10] a model without its key: one next step, with the way back of the place whose model counts", () => {
   const list = [{ id: "main" }, { id: "work" }];

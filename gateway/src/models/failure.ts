@@ -108,14 +108,14 @@ export function parseRetryAfter(headers: Headers, now: number): number | undefin
 const failed = (
   reason: GsvError["reason"],
   message: string,
-  { retryable = false, retryAfterMs, hint = ERRORS[reason].hint }: More = {},
+  { retryable = false, retryAfterMs, hint = ERRORS[reason].hint }: FailureOptions = {},
 ): Failed => ({
   kind: "failed",
   error: { reason, message, hint },
   retryable,
   ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
 });
-interface More {
+interface FailureOptions {
   readonly retryable?: boolean;
   readonly retryAfterMs?: number | undefined;
   /** Absent: the hint of the contract's table. */
@@ -233,4 +233,5 @@ export const refused = (target: Target, why: string): Failed =>
   failed("model.refused", `${target.id} declined to answer${why === "" ? "" : `: ${excerpt(why, secretsOf(target))}`}.`);
 export const overflowed = (target: Target): Failed =>
   failed("model.context_overflow", `The conversation is too long for ${target.id} (${target.providerName}).`);
-export const badAnswer = (message: string, more: Pick<More, "retryable" | "hint">): Failed => failed("model.bad_answer", message, more);
+export const badAnswer = (message: string, more: Pick<FailureOptions, "retryable" | "hint">): Failed =>
+  failed("model.bad_answer", message, more);

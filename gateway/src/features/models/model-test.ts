@@ -6,7 +6,7 @@ import { actorOf } from "../../kernel/authorise.ts";
 import type { Handler } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { cappedUsage } from "../../models/capped-usage.ts";
-import { agentChoice, type ModelChoice, withOtherWay } from "../../models/choice.ts";
+import { agentChoice, type ModelChoice, withAlternative } from "../../models/choice.ts";
 import { tokensOfText } from "../../models/estimate.ts";
 import { keyCharacterProblem } from "../../models/key-characters.ts";
 import { modelProblem } from "../../models/providers.ts";
@@ -57,7 +57,7 @@ export function modelTest(ports: ModelTestPorts): Handler<"model.test"> {
       const tested = await testModel(ports, model, apiKey, begun);
       if (tested.ok || asked !== undefined) return tested;
       const choice: ModelChoice = ofAgent === undefined ? { kind: "config" } : agentChoice(agentId, config.effective().agents?.list);
-      return { ok: false, error: withOtherWay(tested.error, choice) };
+      return { ok: false, error: withAlternative(tested.error, choice) };
     } finally {
       running--;
     }

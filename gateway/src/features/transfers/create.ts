@@ -34,7 +34,7 @@ const NOT_YOURS = fail(
   "Use the token that began it, or wait for its end: without progress it ends after five minutes.",
 );
 
-/** With those whose programs are gone, which end after five minutes. */
+/** Includes transfers whose program is gone; they end after five minutes. */
 const MOST_OPEN = 4 * LIMITS.transfers;
 
 /** A node that can copy files names it. */
@@ -56,18 +56,20 @@ export async function createTransfer(
     return succeed(store.get(asked.id) ?? known);
   }
   const admitted = await admit(ports, asked);
-  background(
-    "audit",
-    audit.append({
-      ...asker,
-      action: "transfer.create",
-      decision: admitted.ok ? "allowed" : "failed",
-      target: asked.destination,
-      detail: admitted.ok ? `from ${asked.source}` : `from ${asked.source}: ${admitted.error.reason}`,
-    }),
-  );
+  // A program asks again until there is a slot: that is no event.
+  if (admitted.ok || admitted.error.reason !== "transfer.busy")
+    background(
+      "audit",
+      audit.append({
+        ...asker,
+        action: "transfer.create",
+        decision: admitted.ok ? "allowed" : "failed",
+        target: asked.destination,
+        detail: admitted.ok ? `from ${asked.source}` : `from ${asked.source}: ${admitted.error.reason}`,
+      }),
+    );
   if (!admitted.ok) return admitted;
-  // The same request, or another one with its id, may have come too, and a bucket was asked in between.
+  // Between the check and here another request with this id may have been stored.
   if (store.get(asked.id) === undefined) store.add(asked, ports.now());
   ports.arm();
   const row = store.get(asked.id);
@@ -99,8 +101,14 @@ async function admit(ports: CreatePorts, asked: NewTransfer): Promise<Result<voi
   if (problem !== undefined) return problem;
   const open = store.open();
   const running = open.filter((row) => !runner.isLeft(row));
-  if (running.length >= LIMITS.transfers || open.length >= MOST_OPEN)
+  if (running.length >= LIMITS.transfers)
     return fail("transfer.busy", `${LIMITS.transfers} transfers are running already.`, "Wait until one has ended, then try again.");
+  if (open.length >= MOST_OPEN)
+    return fail(
+      "transfer.busy",
+      `${MOST_OPEN} transfers are open already; some wait for their programs.`,
+      "Run their commands again, or wait: without progress they end after five minutes.",
+    );
   // The bucket was asked in between.
   return stopped() === undefined ? succeed(undefined) : STOPPED;
 }

@@ -7,10 +7,10 @@ import { type ErrorReason, isErrorReason } from "../../../../protocol/gen/errors
 /** Of the tools of a machine and of its files. */
 const FAMILIES: ReadonlySet<string> = new Set(["tool", "path", "file"]);
 /** The other reasons of this family are told by the gateway alone. */
-const OF_TRANSFERS: ReadonlySet<string> = new Set<ErrorReason>(["transfer.source_changed", "transfer.checksum", "transfer.failed"]);
+const END_REASONS: ReadonlySet<string> = new Set<ErrorReason>(["transfer.source_changed", "transfer.checksum", "transfer.failed"]);
 
 /** The reason of a transfer that fails because an end says this. */
 export function reasonOfEnd(reason: string): ErrorReason {
   const [family = ""] = reason.split(".", 1);
-  return isErrorReason(reason) && (FAMILIES.has(family) || OF_TRANSFERS.has(reason)) ? reason : "transfer.failed";
+  return isErrorReason(reason) && (FAMILIES.has(family) || END_REASONS.has(reason)) ? reason : "transfer.failed";
 }

@@ -24,7 +24,7 @@ export interface RunnerPorts extends Pick<KernelPorts, "arm" | "background" | "i
   readonly store: TransferStore;
   readonly bucket: Bucket;
   readonly addGcPressure: (bytes: number) => void;
-  readonly connections: Pick<Connections, "event" | "sendChunk" | "byIdentity" | "carries">;
+  readonly connections: Pick<Connections, "event" | "sendChunk" | "byIdentity" | "setTransferEnd">;
 }
 type Side = "source" | "destination";
 interface Live {
@@ -68,6 +68,9 @@ export class TransferRunner {
   readonly #attempts = new Map<string, Bound>();
   /** The programs that are ends of their own transfers, by the transfer's id. */
   readonly #clients = new Map<string, Connection>();
+  /** Since when transfers wait for a slot, by their ids. Their ends are connected. */
+  readonly #queued = new Map<string, number>();
+  #isFilling = false;
   /** Who waits for the end of a transfer, by its id. */
   readonly #waiting = new Map<string, { readonly end: Promise<void>; readonly resolve: () => void }>();
 
@@ -75,7 +78,7 @@ export class TransferRunner {
     this.#ports = ports;
   }
 
-  /** Begins every open transfer whose machines are connected. */
+  /** Begins every open transfer whose machines are connected, the oldest first, while there are slots. */
   beginAll(): void {
     for (const row of this.#ports.store.open()) this.begin(row);
   }
@@ -86,13 +89,15 @@ export class TransferRunner {
     if (!source.ok || !destination.ok) return this.#end(row, "transfer.bad_endpoint", "The transfer can't be read.");
     const from = this.#connection(source.value, row.id);
     const to = this.#connection(destination.value, row.id);
-    if (from === null || to === null) return;
+    if (from === null || to === null) return void this.#leaveQueue(row.id, this.#ports.now());
+    if (this.#live.size >= LIMITS.transfers) return this.#enqueue(row.id);
+    const queuedMs = this.#leaveQueue(row.id, this.#ports.now());
     const live: Live = {
       row,
       attempt: FIRST,
       facts: row.facts,
       doneBytes: row.doneBytes,
-      movedAt: row.movedAt,
+      movedAt: row.movedAt + queuedMs,
       savedAt: this.#ports.now(),
       attemptKeys: [],
       ...this.#ends(row, source.value, destination.value, () => live, { from, to }),
@@ -102,6 +107,36 @@ export class TransferRunner {
     if (to !== undefined) this.#bind(live, "destination", to.connection.conn, to.attemptId);
     this.#save(live, "running");
     live.source.ask();
+  }
+  #enqueue(id: string): void {
+    if (this.#queued.has(id)) return;
+    const now = this.#ports.now();
+    this.#queued.set(id, now);
+    this.#ports.store.postpone(id, now + STALL_MS);
+  }
+  /** Returns how long it has waited for a slot since that was last counted. */
+  #leaveQueue(id: string, now: number): number {
+    const since = this.#queued.get(id);
+    if (since === undefined) return 0;
+    this.#queued.delete(id);
+    const queuedMs = Math.max(0, now - since);
+    this.#ports.store.hasQueued(id, queuedMs);
+    this.#ports.store.waits(id, now);
+    this.#ports.arm();
+    return queuedMs;
+  }
+  /**
+   * Begins those that wait for a slot, the oldest first. Not at once: an attempt that begins again keeps its slot, and callers go through
+   * lists of rows. Begins no others: some wait before their next attempt.
+   */
+  #fillSlots(): void {
+    if (this.#isFilling || this.#queued.size === 0) return;
+    this.#isFilling = true;
+    const filled = Promise.resolve().then(() => {
+      this.#isFilling = false;
+      for (const row of this.#ports.store.open()) if (this.#queued.has(row.id)) this.begin(row);
+    });
+    this.#ports.background("transfers", filled);
   }
 
   /** What a machine says about one of its attempts. False: this connection has no such attempt. */
@@ -155,7 +190,7 @@ export class TransferRunner {
     if (connection === undefined) this.#clients.delete(id);
     else this.#clients.set(id, connection);
     const having = new Set(this.#clients.values());
-    for (const one of [before, connection]) if (one !== undefined) this.#ports.connections.carries(one, having.has(one));
+    for (const one of [before, connection]) if (one !== undefined) this.#ports.connections.setTransferEnd(one, having.has(one));
   }
 
   /** A connection is gone, and its attempts with it. */
@@ -167,6 +202,8 @@ export class TransferRunner {
     };
     const gone = [...this.#live.values()].filter(({ attemptKeys }) => attemptKeys.some(isNeeded));
     for (const live of gone) this.#drop(live);
+    // It may have been an end of one that waits for a slot.
+    this.#fillSlots();
   }
 
   /** A file that is being stored is not stopped any more. */
@@ -189,7 +226,7 @@ export class TransferRunner {
   }
   /** Its program is gone, and may come back to go on. */
   isLeft({ id, source, destination }: TransferRow): boolean {
-    return !this.#live.has(id) && [source, destination].some(isOfClient);
+    return !this.#live.has(id) && !this.#clients.has(id) && [source, destination].some(isOfClient);
   }
   /** Resolves when the transfer has ended. */
   ended(id: string): Promise<void> {
@@ -208,7 +245,9 @@ export class TransferRunner {
 
   /** Ends what has made no progress for too long; other attempts that hang are begun again. */
   expire(at: number): void {
-    for (const row of this.#ports.store.due(at)) {
+    for (const due of this.#ports.store.due(at)) {
+      this.#leaveQueue(due.id, at);
+      const row = this.#ports.store.get(due.id) ?? due;
       const live = this.#live.get(row.id);
       // A large file is checked and stored for longer than that on a slow disk.
       const isStoring = live?.attempt.status === "finishing" && at - live.savedAt < STALL_MS;
@@ -364,6 +403,7 @@ export class TransferRunner {
   #detach(live: Live): void {
     this.#live.delete(live.row.id);
     for (const key of live.attemptKeys) this.#attempts.delete(key);
+    this.#fillSlots();
   }
   /** Ends the attempt, and not the transfer. */
   #drop(live: Live, retryMs?: number): void {
@@ -396,6 +436,7 @@ export class TransferRunner {
   #end(row: TransferRow, reason: string, problem: string): void {
     const live = this.#live.get(row.id);
     if (live !== undefined) this.#detach(live);
+    this.#queued.delete(row.id);
     const destination = parseEndpoint(row.destination);
     const node = destination.ok && destination.value.kind === "node" ? destination.value.nodeId : undefined;
     const isAccepted = row.doneBytes > 0 || row.facts.sizeBytes !== undefined || live?.facts.sizeBytes !== undefined;

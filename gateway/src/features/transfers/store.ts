@@ -122,7 +122,15 @@ export class TransferStore {
   #due(id: string, at: number): void {
     run(this.#db.sql, `UPDATE transfers SET due_at = min(?, ${IDLE_SQL}) WHERE id = ? AND ended_at IS NULL`, at, id);
   }
-  /** It is being stored, which may take longer than that. */
+  /** The time in which it waited for a slot is no time without progress. */
+  hasQueued(id: string, forMs: number): void {
+    run(
+      this.#db.sql,
+      "UPDATE transfers SET moved_at = moved_at + ?, alive_at = alive_at + ? WHERE id = ? AND ended_at IS NULL",
+      ...[forMs, forMs, id],
+    );
+  }
+  /** It is being stored, or waits for a slot, which may take longer than that. */
   postpone(id: string, until: number): void {
     run(this.#db.sql, "UPDATE transfers SET due_at = ? WHERE id = ? AND ended_at IS NULL", until, id);
   }

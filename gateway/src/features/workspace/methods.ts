@@ -49,8 +49,8 @@ export function workspaceMethods({ config, store, skillApprovals }: WorkspaceMet
       ofAgent(params.agentId, async (agent) => {
         const listed = await store.list(agent, params.path);
         if (!listed.ok) return listed;
-        const { path, files, directories, etags } = listed.value;
-        const names = { path, files: [...files], directories: [...directories] };
+        const { path, files, directories, etags, truncated } = listed.value;
+        const names = { path, files: [...files], directories: [...directories], ...(truncated ? { truncated } : {}) };
         const whole = { ...names, etags: files.map((file) => etags.get(file) ?? "") };
         return succeed(answerBytes(whole) <= ANSWER_BYTES ? whole : names);
       }),

@@ -2,7 +2,7 @@
  * CallModel: makes one call of a model for a step of a run, within the limits of spend, and reports its end as one event. A conversation
  * that must be compacted first is reported instead. Never retries and runs no tool: the machine decides what follows.
  */
-import { withOtherWay } from "../../models/choice.ts";
+import { withAlternative } from "../../models/choice.ts";
 import type { SessionMedia } from "../../ports/media.ts";
 import type { ModelClient, ModelOutcome } from "../../ports/model.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
@@ -135,7 +135,7 @@ export class ModelCaller {
     // Before anything is compacted: a summary by a model that cannot be called would only lose the conversation's context.
     const refusal = this.#ports.model.refusal(model, config, access);
     if (refusal)
-      return failed(withOtherWay(refusal, choiceAt(run.modelIndex, run, state.settings, context)), false, {
+      return failed(withAlternative(refusal, choiceAt(run.modelIndex, run, state.settings, context)), false, {
         context,
         models: models.length,
       });

@@ -3,7 +3,7 @@
  * its bucket are real.
  */
 import { env } from "cloudflare:workers";
-import { reset } from "cloudflare:test";
+import { reset, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { client, eventually, fakeSessions, gateway, seed, sha256, token, until } from "../../support/gateway.ts";
@@ -159,7 +159,113 @@ describe("a program is an end of its own transfer", () => {
       });
     expect(await others.refused("transfer.create", { id: newId(), source: asked.source, destination: "gsv:more" })).toMatchObject({
       reason: "transfer.busy",
+      message: "16 transfers are open already; some wait for their programs.",
     });
+  });
+
+  /** Four copies whose programs went away, and four that were begun since and run. `back`: the programs of the first four come back. */
+  async function crowd() {
+    const left = Array.from({ length: LIMITS.transfers }, (_, nth) => ({ id: newId(), destination: `gsv:left/${nth}` }));
+    for (const { id, destination } of left) {
+      const gone = await client();
+      await create(gone, id, asked.source, destination);
+      gone.socket.close(1000);
+      await eventually(async () => expect(await look(await client(), id)).toMatchObject({ state: "waiting" }));
+    }
+    const running = await Promise.all(
+      left.map(async (_, nth) => {
+        const [own, id] = [new Machine(await client()), newId()];
+        await create(own.peer, id, asked.source, `gsv:new/${nth}`);
+        return { own, id, attemptId: (await own.asked("transfer.send")).transferId };
+      }),
+    );
+    const back: { own: Machine; id: string }[] = [];
+    for (const { id, destination } of left) {
+      const own = new Machine(await client());
+      await create(own.peer, id, asked.source, destination);
+      back.push({ own, id });
+    }
+    return { running, back };
+  }
+  const asks = ({ own }: { own: Machine }): number => own.peer.events("transfer.send").length;
+
+  test("[TF10] [TF15] when programs come back, no more than four run, and each end lets the oldest go on", async () => {
+    const { running, back } = await crowd();
+    for (const { own, id } of back) expect(await look(own.peer, id)).toMatchObject({ state: "waiting" });
+    expect(back.map(asks)).toEqual([0, 0, 0, 0]);
+    const [first, second, third] = running;
+    // A cancelled one, one whose program goes away, and one that ends.
+    await first?.own.peer.ok("transfer.cancel", { id: first.id });
+    await back[0]?.own.asked("transfer.send");
+    expect(back.map(asks)).toEqual([1, 0, 0, 0]);
+    second?.own.peer.socket.close(1000);
+    await back[1]?.own.asked("transfer.send");
+    await third?.own.peer.ok("transfer.meta", { transferId: third.attemptId, size: 0, version: "v1" });
+    await third?.own.asked("transfer.start");
+    await third?.own.peer.ok("transfer.complete", { transferId: third.attemptId, sha256: await sha256("") });
+    await back[2]?.own.asked("transfer.send");
+    expect(back.map(asks)).toEqual([1, 1, 1, 0]);
+  });
+
+  test("[TF10] a copy that waits for a slot does not end after five minutes, and has them when it runs", async () => {
+    const { running, back } = await crowd();
+    const [own] = back;
+    if (own === undefined) throw new Error("no program came back");
+    const begun = Date.now();
+    let now = begun;
+    const clock = vi.spyOn(Date, "now").mockImplementation(() => now);
+    const fire = (): Promise<void> => runInDurableObject(gateway(), (object) => object.alarm());
+    for (let ms = 20_000; ms <= 420_000; ms += 20_000) {
+      now = begun + ms;
+      for (const { own: one, attemptId } of running) await one.peer.ok("transfer.alive", { transferId: attemptId });
+      await fire();
+    }
+    for (const { id } of back) expect(await look(own.own.peer, id)).toMatchObject({ state: "waiting" });
+    expect(back.map(asks)).toEqual([0, 0, 0, 0]);
+    await running[0]?.own.peer.ok("transfer.cancel", { id: running[0].id });
+    await own.own.asked("transfer.send");
+    now += LIMITS.transferIdleMs - 10_000;
+    await fire();
+    expect(await look(own.own.peer, own.id)).toMatchObject({ state: "running" });
+    now += 20_000;
+    await fire();
+    expect(await look(own.own.peer, own.id)).toMatchObject({ state: "failed", reason: "transfer.interrupted" });
+    clock.mockRestore();
+  });
+
+  test("[TF10] a copy that waits for its machine counts while its program is connected", async () => {
+    const laptop = await machine("laptop");
+    const [owner, ids] = [await client(), Array.from({ length: LIMITS.transfers }, newId)];
+    for (const [nth, id] of ids.entries()) await create(owner, id, "laptop:a", `@:/home/me/${nth}`);
+    laptop.peer.socket.close(1000);
+    for (const id of ids) await eventually(async () => expect(await look(owner, id)).toMatchObject({ state: "waiting" }));
+    const others = new Machine(await client());
+    const more = { id: newId(), ...asked };
+    expect((await others.peer.refused("transfer.create", more)).reason).toBe("transfer.busy");
+    owner.socket.close(1000);
+    await eventually(async () => expect((await others.peer.call("transfer.create", more)).ok).toBe(true));
+  });
+
+  test("[TF10] a program that goes away while it waits for a slot has five minutes from then on", async () => {
+    const { running, back } = await crowd();
+    const [own] = back;
+    if (own === undefined) throw new Error("no program came back");
+    const watcher = await client();
+    const begun = Date.now();
+    let now = begun;
+    const clock = vi.spyOn(Date, "now").mockImplementation(() => now);
+    const alive = async (ms: number): Promise<void> => {
+      now = begun + ms;
+      for (const { own: one, attemptId } of running) await one.peer.ok("transfer.alive", { transferId: attemptId });
+      await runInDurableObject(gateway(), (object) => object.alarm());
+    };
+    for (let ms = 20_000; ms <= 200_000; ms += 20_000) await alive(ms);
+    own.own.peer.socket.close(1000);
+    for (let ms = 220_000; ms <= 480_000; ms += 20_000) await alive(ms);
+    expect(await look(watcher, own.id)).toMatchObject({ state: "waiting" });
+    await alive(520_000);
+    expect(await look(watcher, own.id)).toMatchObject({ state: "failed", reason: "transfer.interrupted" });
+    clock.mockRestore();
   });
 
   test("[TF13] [X1] another program learns nothing of it, and gets no part in it", async () => {

@@ -6,7 +6,7 @@ import { env } from "cloudflare:workers";
 import { reset } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import { client, fakeSessions, node, seed, sha256 } from "../../support/gateway.ts";
+import { client, eventually, fakeSessions, node, seed, sha256 } from "../../support/gateway.ts";
 import { machine, newId } from "./fake-machine.ts";
 import { create, ended, KEY } from "./support.ts";
 
@@ -73,6 +73,22 @@ describe("what is refused before anything moves", () => {
     for (let nth = 0; nth < LIMITS.transfers; nth++) await create(owner, newId(), "laptop:a", `gsv:b${nth}`);
     expect(await owner.refused("transfer.create", { id: newId(), source: "laptop:a", destination: "gsv:c" })).toMatchObject({
       reason: "transfer.busy",
+      message: "4 transfers are running already.",
+    });
+  });
+
+  test("[TF10] a request that waits for a slot is no entry of the audit, however often it comes, and any other refusal is one", async () => {
+    const owner = await client();
+    await machine("laptop");
+    for (let nth = 0; nth < LIMITS.transfers; nth++) await create(owner, newId(), "laptop:a", `gsv:b${nth}`);
+    const id = newId();
+    for (let nth = 0; nth < 3; nth++)
+      expect((await owner.refused("transfer.create", { id, source: "laptop:a", destination: "gsv:c" })).reason).toBe("transfer.busy");
+    await owner.refused("transfer.create", { id, source: "laptop:a", destination: "gsv:SOUL.md" });
+    await eventually(async () => {
+      const { entries } = await owner.ok<{ entries: { detail?: string }[] }>("audit.list", { action: "transfer.create" });
+      const refused = "from laptop:a: workspace.protected";
+      expect(entries.map(({ detail }) => detail).toSorted()).toEqual([...Array(LIMITS.transfers).fill("from laptop:a"), refused]);
     });
   });
 

@@ -62,6 +62,24 @@ describe("[S10] versions on the wire", () => {
   });
 });
 
+test("[TF14] [P19] a folder of more entries than one answer lists says so, and a whole one does not", async () => {
+  interface Listed {
+    files: string[];
+    truncated?: boolean;
+  }
+  await admin.ok("workspace.write", { path: "big/a.md", content: "one" });
+  expect(await admin.ok<Listed>("workspace.list", { path: "big" })).not.toHaveProperty("truncated");
+  let pages = 0;
+  const list = vi.spyOn(Object.getPrototypeOf(env.STORAGE) as R2Bucket, "list").mockImplementation(async () => {
+    const page = pages++;
+    const objects = Array.from({ length: 1000 }, (_, nth) => ({ key: `agents/main/big/${page}-${nth}`, etag: "e" }) as R2Object);
+    return { objects, delimitedPrefixes: [], truncated: true, cursor: String(pages) };
+  });
+  const listed = await admin.ok<Listed>("workspace.list", { path: "big" });
+  list.mockRestore();
+  expect([listed.truncated, listed.files.length]).toEqual([true, 6000]);
+});
+
 describe("[P19] files that fit no frame", () => {
   test("are refused in words without an offset, and come in parts with one", async () => {
     const text = 'zwölf\n"🌍"'.repeat(80_000).slice(0, 700_000);
