@@ -1,8 +1,8 @@
 /** Every kind of test, as a lane: how it is run and how its result is counted. Decides neither the order nor what is chosen. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { join, relative } from "node:path";
-import { fromCargo, fromCommand, fromNode, fromVitest, judged } from "./outcomes.ts";
+import { delimiter, join, relative } from "node:path";
+import { fromCargo, fromCommand, fromLints, fromNode, fromVitest, judged } from "./outcomes.ts";
 import type { QuickPlan } from "./quick.ts";
 import { OFFLINE_WRANGLER, ROOT } from "./root.ts";
 import { type RunResult, run } from "./run.ts";
@@ -83,9 +83,13 @@ interface CargoOptions {
 }
 /** A first compilation gains nothing from what the compiler keeps for the next one, and writing that takes a part of its time. */
 const FIRST: Readonly<Record<string, string>> = existsSync(join(targetDir(), "debug")) ? {} : { CARGO_INCREMENTAL: "0" };
+/** Clippy compiles the workspace in place of rustc, so that its lints cost no compilation of their own. */
+const LINTER = "clippy-driver";
+const HAS_LINTER = (process.env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, LINTER)));
+const LINTS: Readonly<Record<string, string>> = HAS_LINTER ? { RUSTC_WORKSPACE_WRAPPER: LINTER } : {};
 const cargo = (args: readonly string[], log: string, { before = [], env = {} }: CargoOptions = {}): Promise<RunResult> => {
   const [program = "cargo", ...rest] = [...before, "cargo", ...args];
-  return run(program, rest, { cwd: ROOT, logFile: log, env: { CARGO_TERM_COLOR: "never", ...FIRST, ...env } });
+  return run(program, rest, { cwd: ROOT, logFile: log, env: { CARGO_TERM_COLOR: "never", ...LINTS, ...FIRST, ...env } });
 };
 /** Compiles below the priority of the tests that run at the same time, because those have deadlines. */
 const compile = (args: readonly string[], log: string): Promise<RunResult> => cargo(args, log, { before: ["nice", "-n", "10"] });
@@ -158,15 +162,17 @@ async function mutants(log: string, report: string): Promise<Outcome> {
 const sizedFiles = (pattern: RegExp, mark: string): string[] => files(pattern).filter((file) => read(file).includes(mark));
 const e2eFiles = (): string[] => files(/^test\/e2e\/.*\.test\.ts$/);
 
+/** All Rust code with its tests. A build of one package chooses fewer features of the dependencies, and compiles most of them again. */
+const WHOLE = ["--workspace", "--all-targets"] as const;
 const CLIPPY: Lane = {
   name: "clippy",
   what: "lint of all Rust",
   background: true,
   go: async (log) =>
-    fromCommand(await compile(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], log), "clippy", BUILT),
+    HAS_LINTER
+      ? fromLints(await compile(["build", ...WHOLE, "--locked"], log), BUILT)
+      : judged({ passed: 0, failed: 1, skipped: 0, failures: ["clippy is missing: run `rustup component add clippy`"] }, 1),
 };
-/** All Rust code with its tests. A build of one package chooses fewer features of the dependencies, and compiles most of them again. */
-const WHOLE = ["--workspace", "--all-targets"] as const;
 /** `packages` empty: all. */
 const rust = (packages: readonly string[]): Lane => {
   const which = packages.length === 0 ? ["--workspace"] : packages.flatMap((name) => ["--package", name]);
@@ -194,7 +200,7 @@ const NAPI: Lane = {
     const built = await run("nice", ["-n", "10", process.execPath, join(PACKAGE, "build.ts"), "--check"], {
       cwd: ROOT,
       logFile: log,
-      env: FIRST,
+      env: { ...LINTS, ...FIRST },
     });
     return failedOnly(fromCommand(built, "crates/gsv-napi/build.ts", BUILT));
   },

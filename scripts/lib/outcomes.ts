@@ -65,6 +65,14 @@ export function fromCommand({ code, output }: { readonly code: number; readonly 
   return { passed: 1, failed: 0, skipped: 0, failures: [] };
 }
 
+/** A build whose compiler also lints: each warning is a failure, also one that cargo repeats from an earlier build. */
+export function fromLints(result: { readonly code: number; readonly output: string }, proof: RegExp): Outcome {
+  const warned = [...result.output.matchAll(/^warning: (`.+ generated \d+ warnings?)/gm)].map(([, text]) => text ?? "");
+  if (warned.length === 0) return fromCommand(result, "clippy", proof);
+  const advice = "to see them, run `cargo clippy --workspace --all-targets`";
+  return { passed: 0, failed: 1, skipped: 0, failures: [`clippy: ${warned.join("; ")}; ${advice}`] };
+}
+
 function parsed(text: string): Record<string, unknown> | null {
   try {
     const json: unknown = JSON.parse(text);

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { fromCargo, fromCommand, fromNode, fromVitest, judged, total } from "./outcomes.ts";
+import { fromCargo, fromCommand, fromLints, fromNode, fromVitest, judged, total } from "./outcomes.ts";
 import { ROOT } from "./root.ts";
 import { run } from "./run.ts";
 import type { Outcome } from "./test-reporter.ts";
@@ -110,6 +110,17 @@ describe("counting tests", () => {
       { code: 101, output: "    Finished `dev` profile in 1s" },
     ])
       assert.deepEqual([fromCommand(bad, "clippy", finished).passed, fromCommand(bad, "clippy", finished).failed], [0, 1]);
+  });
+
+  it("[F82] a build that lints passes only without warnings", () => {
+    const finished = /^ *Finished /m;
+    const built = "    Finished `dev` profile in 1s";
+    const passed = fromLints({ code: 0, output: `warning: gsv@0.1.0: a build script says this\n${built}` }, finished);
+    assert.deepEqual(passed, { passed: 1, failed: 0, skipped: 0, failures: [] });
+    const warned = fromLints({ code: 0, output: `warning: unused\nwarning: \`gsv\` (bin "gsv") generated 2 warnings\n${built}` }, finished);
+    assert.deepEqual([warned.passed, warned.failed], [0, 1]);
+    assert.match(warned.failures[0] ?? "", /`gsv` \(bin "gsv"\) generated 2 warnings; .*cargo clippy/);
+    assert.equal(fromLints({ code: 101, output: built }, finished).failed, 1);
   });
 
   it("[F82] a lane without tests, and a lane whose runner broke, fail", () => {
