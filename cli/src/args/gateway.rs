@@ -237,7 +237,7 @@ pub struct TokenCreate {
 #[derive(Debug, Args)]
 pub struct Audit {
     /// Number of entries, the newest first
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
     pub limit: Option<u8>,
     /// Only entries before this number
     #[arg(long, value_name = "SEQ")]

@@ -25,7 +25,7 @@ pub enum MemoryCommand {
 #[derive(Debug, Args)]
 pub struct MemoryList {
     /// Number of memories
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u8).range(1..=100))]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub limit: u8,
     /// Only memories that are older than this one
     #[arg(long, value_name = "ID")]
@@ -43,7 +43,7 @@ pub struct MemorySearch {
     #[arg(required = true, value_name = "QUERY")]
     pub query: Vec<String>,
     /// Number of memories
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
     pub limit: Option<u8>,
     #[command(flatten)]
     pub of: OfAgent,

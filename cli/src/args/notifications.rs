@@ -12,7 +12,7 @@ use super::values::one_of;
 )]
 pub struct Notifications {
     /// Number of notifications, the newest first
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..=200))]
+    #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..=200))]
     pub limit: u8,
     /// Only this kind
     #[arg(long, value_parser = one_of(NotificationKind::ALL, NotificationKind::as_str))]

@@ -117,7 +117,7 @@ pub enum SessionCommand {
     /// List all conversations, the last active first
     List {
         /// Number of conversations
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
+        #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
         limit: Option<u8>,
         /// Skip the first N
         #[arg(long, value_name = "N")]
@@ -153,7 +153,7 @@ pub enum SessionCommand {
         #[command(flatten)]
         session: Conversation,
         /// Number of messages
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
+        #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
         limit: Option<u8>,
         /// Show the model's thoughts, too
         #[arg(long)]
@@ -211,7 +211,7 @@ pub struct SessionShow {
     #[arg(short, long, value_name = "KEY", conflicts_with = "target")]
     pub session: Option<SessionKey>,
     /// Number of messages and notes
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub limit: Option<u64>,
     /// Skip the first N messages and notes
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
@@ -311,7 +311,7 @@ pub struct Search {
     #[arg(long, value_name = "AGENT")]
     pub agent: Option<AgentId>,
     /// Number of results
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
     pub limit: Option<u8>,
     /// Skip the first N results
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=10000))]

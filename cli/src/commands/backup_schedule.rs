@@ -202,6 +202,11 @@ fn end(out: Output, layout: &Layout, current: Option<Schedule>) -> Outcome {
 fn show(out: Output, layout: &Layout, schedule: &Schedule) {
     let now = now_ms();
     let record = Record::read(layout, schedule);
+    let was_killed = record.was_killed(layout, schedule);
+    let next = match record.making {
+        Some(_) if !was_killed => "being made now".to_owned(),
+        _ => next_words(schedule, &record, now),
+    };
     out.show(document(schedule, &record, now), |_| {
         out.fields([
             ("every", Some(schedule.interval())),
@@ -219,10 +224,10 @@ fn show(out: Output, layout: &Layout, schedule: &Schedule) {
                         .map_or_else(|| "none yet".to_owned(), |last| last_words(last, now)),
                 ),
             ),
-            ("next", Some(next_words(schedule, &record, now))),
+            ("next", Some(next)),
         ]);
     });
-    for (found, next) in problems(schedule, &record, now, record.was_killed(layout, schedule)) {
+    for (found, next) in problems(schedule, &record, now, was_killed) {
         out.warn(&format!(
             "{} {}",
             one_line(&found, usize::MAX),

@@ -28,6 +28,12 @@ use crate::stop_signal::stop_signal;
 use crate::units::bytes;
 
 pub async fn run(context: &Context, args: Copy) -> Outcome {
+    if [&args.source, &args.destination].contains(&&"-".to_owned()) {
+        return Err(Failure::usage(
+            "`gsv cp` copies files: `-` for stdin and stdout is not one.",
+            "For a file with this name, write ./-. To print a file of the workspace: `gsv workspace cat PATH`.",
+        ));
+    }
     let source = endpoint(&args.source)?;
     let destination = endpoint(&args.destination)?;
     if let (Endpoint::Local(_), Endpoint::Local(_)) = (&source, &destination) {

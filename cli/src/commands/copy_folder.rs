@@ -21,6 +21,7 @@ use super::copy_run::{Copied, Session, lock, stopped};
 use super::copy_screen::{is_shown, show};
 use crate::args::Copy;
 use crate::clean::{one_line, visible};
+use crate::config::{Config, Key};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::stop_signal::stop_signal;
 use crate::units::{bytes, counted, duration, millis};
@@ -75,7 +76,8 @@ struct FailedFile {
 }
 
 pub async fn run(context: &Context, args: Copy, source: Endpoint, destination: Endpoint) -> Outcome {
-    let (root, source, destination) = rooted(source, destination)?;
+    let config = Config::load()?;
+    let (root, source, destination) = rooted(source, destination, config.get(Key::NodeId))?;
     let account = context.account()?;
     let session = Session::open(&account, |link| {
         Ends::of_program(link, Path::new(&root), true).map_err(|error| {
@@ -104,8 +106,8 @@ pub async fn run(context: &Context, args: Copy, source: Endpoint, destination: E
     finished(context, listing, done?, (&source, &destination))
 }
 
-/// The folder that this program may touch, and both ends with its real name.
-fn rooted(source: Endpoint, destination: Endpoint) -> Outcome<(String, Endpoint, Endpoint)> {
+/// The folder that this program may touch, and both ends with its real name. `own_node`: the name of this machine as a node.
+fn rooted(source: Endpoint, destination: Endpoint, own_node: Option<&str>) -> Outcome<(String, Endpoint, Endpoint)> {
     let real = |path: &str| -> Outcome<String> {
         let found = std::fs::canonicalize(path);
         let found = found.map_err(|error| {
@@ -143,8 +145,12 @@ fn rooted(source: Endpoint, destination: Endpoint) -> Outcome<(String, Endpoint,
         (source @ Endpoint::Remote(_), destination) if source.shown().starts_with("gsv:") => {
             Ok(("/".into(), source, destination))
         }
+        (source, _) if own_node.is_some_and(|node| source.shown().split(':').next() == Some(node)) => Err(Failure::usage(
+            format!("{} is on this machine.", one_line(source.shown(), 200)),
+            "Write the folder's path without the name of the machine: `gsv cp -r FOLDER DESTINATION`.",
+        )),
         (source, _) => Err(Failure {
-            next: "Run `gsv cp -r` on that machine, or pack the folder into one file there and copy the file.".into(),
+            next: "Run `gsv cp -r FOLDER DESTINATION` on that machine, which needs a client's token (`gsv invite client` here makes one). Or pack the folder into one file there and copy the file.".into(),
             ..Failure::from_reason(
                 "transfer.bad_endpoint",
                 &format!(
@@ -420,6 +426,7 @@ mod tests {
         let refused = rooted(
             Endpoint::Remote("laptop:photos".into()),
             Endpoint::Remote("gsv:photos".into()),
+            Some("desk"),
         );
         let refused = refused.unwrap_err();
         assert_eq!(
@@ -427,5 +434,11 @@ mod tests {
             (Exit::Usage, Some("transfer.bad_endpoint"))
         );
         assert!(refused.next.contains("on that machine"), "{}", refused.next);
+        let own = rooted(
+            Endpoint::Remote("desk:photos".into()),
+            Endpoint::Remote("gsv:photos".into()),
+            Some("desk"),
+        );
+        assert!(own.unwrap_err().message.contains("on this machine"));
     }
 }

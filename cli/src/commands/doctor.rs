@@ -95,8 +95,17 @@ async fn check_gateway(report: &mut Report, account: &Account, stopped: bool, of
     }
     check_clock(report, &client).await;
     if let Some(state) = stop::stopped(&client).await {
-        let found = format!("everything is stopped since {}: messages wait", time(state.since));
-        report.warn("stop", found, "Go on with `gsv resume`.");
+        let since = time(state.since);
+        if stop::is_restored_copy(&state) {
+            let found = format!("this is a restored copy, stopped since {since}: messages wait");
+            report.warn("stop", found, stop::RESUME_COPY);
+        } else {
+            report.warn(
+                "stop",
+                format!("everything is stopped since {since}: messages wait"),
+                "Go on with `gsv resume`.",
+            );
+        }
     }
     check_nodes(report, &client).await;
     check_model(report, &client, offline).await;
@@ -410,7 +419,10 @@ async fn check_model(report: &mut Report, client: &Client, offline: bool) {
         let next = "It follows only a few phrases. `gsv setup` sets a real one: it asks for provider, key and model, and tests them.";
         report.warn("model", "the built-in demo model", next);
     } else if offline {
-        check_settings(report, client, provider, id, config.pointer("/model/baseUrl").is_some()).await;
+        let has_address = |of: &Value| of.get("baseUrl").is_some();
+        let of_provider = config.get("providers").and_then(|providers| providers.get(provider));
+        let own_address = config.get("model").is_some_and(has_address) || of_provider.is_some_and(has_address);
+        check_settings(report, client, provider, id, own_address).await;
     } else {
         // The gateway says what is missing, such as a key: it knows what each provider needs.
         call_model(report, client, &format!("{provider}/{id}")).await;

@@ -97,7 +97,12 @@ async fn everything(context: &Context) -> Outcome {
 }
 
 pub async fn resume(context: &Context) -> Outcome {
-    start_channels(context).await?;
+    let is_copy = start_channels(context).await?;
+    if is_copy {
+        context.out.warn(
+            "this was a restored copy. If the gateway that it was copied from still runs, both act now: stop that one with `gsv stop --all` there.",
+        );
+    }
     context
         .change::<GatewayResume>(NoParams {}, |done| match (done.was_stopped, done.sessions) {
             (false, _) => "Nothing was stopped.".to_owned(),
@@ -108,11 +113,11 @@ pub async fn resume(context: &Context) -> Outcome {
         .await
 }
 
-/// Lets the channels of a restored copy run: before the resume, because what waits for them leaves with it (rule BK23).
-async fn start_channels(context: &Context) -> Outcome {
+/// Lets the channels of a restored copy run: before the resume, because what waits for them leaves with it (rule BK23). False: it is none.
+async fn start_channels(context: &Context) -> Outcome<bool> {
     let layout = Layout::find()?;
     if !start_stopped::is_set(&layout) {
-        return Ok(());
+        return Ok(false);
     }
     let url = context.account()?.url;
     if !is_own(&Local::look(&layout), &layout, &url, None) {
@@ -145,7 +150,7 @@ async fn start_channels(context: &Context) -> Outcome {
             context.out.warn(warning);
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// An older gateway knows no stop.
@@ -161,7 +166,19 @@ pub async fn stopped(client: &Client) -> Option<StopState> {
     client.call::<GatewayStatus>(NoParams {}).await.ok()?.stopped
 }
 
+/// What the gateway names as the one who has stopped a restored copy.
+const RESTORE: &str = "gsv restore";
+pub const RESUME_COPY: &str = "Messages to you still reach the gateway that it was copied from. When that one never runs again, let the copy act: `gsv resume`.";
+
+/// A state that was restored beside its gateway: when both act, everything is done twice.
+pub fn is_restored_copy(state: &StopState) -> bool {
+    state.by == RESTORE
+}
+
 pub fn stopped_words(state: &StopState) -> String {
+    if is_restored_copy(state) {
+        return format!("a restored copy, stopped since {}. {RESUME_COPY}", time(state.since));
+    }
     format!(
         "stopped since {}: messages wait. Go on with `gsv resume`",
         time(state.since)

@@ -75,6 +75,9 @@ function atCommandLine(
 export function unknownAgent(config: Agents, agentId: string, offPack?: string): Result<never> {
   if (offPack !== undefined) return fail("agent.unknown", `There is no agent ${agentId} now.`, offPack);
   const ids = config.agents().map((agent) => agent.id);
+  // The name in a definition, with which tasks are given to it.
+  const named = ids.find((id) => id === `agent-${agentId}`);
+  if (named !== undefined) return fail("agent.unknown", `${agentId} is the name of an agent, and not its id.`, `Use its id: ${named}.`);
   const meant = nearest(agentId, ids);
   const known = ids.length <= 8 ? ids.join(", ") : `${ids.slice(0, 8).join(", ")} and ${ids.length - 8} more`;
   return fail(

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { existingSession, keyedSession, namedSession } from "./naming.ts";
+import { existingSession, keyedSession, namedSession, unknownAgent } from "./naming.ts";
 
 const config = { mainKey: () => "main", defaultAgentId: () => "main" };
 
@@ -38,4 +38,16 @@ test("[P10] the main conversation that does not exist: the hint names the comman
   assert.equal(hint("main"), usual);
   assert.equal(hint("notes", "agent:main:cli:dm:main"), usual);
   assert.equal(hint("agent:main:%41%3A", "agent:main:cli:dm:main"), "session.bad_key: undefined");
+});
+
+test("[P10] an agent that does not exist: the hint has its id, a name like it, or how to create it", () => {
+  const agents = ["main", "agent-triage"].map((id) => ({ id }) as never);
+  const hint = (name: string, offPack?: string): string => {
+    const refused = unknownAgent({ agents: () => agents }, name, offPack);
+    return refused.ok ? "known" : (refused.error.hint ?? "");
+  };
+  assert.equal(hint("triage"), "Use its id: agent-triage.");
+  assert.equal(hint("mian"), "Did you mean main? Create it with `gsv agent new mian`.");
+  assert.equal(hint("other"), "Agents: main, agent-triage. Create it with `gsv agent new other`.");
+  assert.equal(hint("other", "The pack is off."), "The pack is off.");
 });
