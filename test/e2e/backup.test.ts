@@ -238,7 +238,7 @@ describe("a copy that is restored beside its gateway", () => {
     assert.ok(taken.stderr.includes(`in use by the gateway of ${machine.home}.`), taken.stderr);
     const up = await there("up", "--port", port);
     assert.deepEqual([up.code, /a restored copy, so nothing runs by itself/.test(up.stderr)], [0, true], up.stderr);
-    assert.match((await there("status")).stdout, /stopped since/);
+    assert.match((await there("status")).stdout, /a restored copy, stopped since/);
     assert.doesNotMatch(config(), /channel-example/);
     const held = await there("chat", "say it waited");
     assert.deepEqual([held.code, /GSV is stopped/.test(held.stderr)], [4, true], held.stderr);
