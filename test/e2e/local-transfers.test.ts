@@ -210,8 +210,13 @@ describe("gsv cp -r", () => {
     assert.deepEqual(readdirSync(outside), []);
     await machine.ok("cp", "-r", "gsv:tree", "desk:tree");
     assert.equal(readFileSync(desk.file("tree/a/one.txt"), "utf8"), "changed");
-    const refused = await machine.gsv(["cp", "-r", "desk:tree", "gsv:other"]);
-    assert.equal(refused.code, 2);
-    assert.match(refused.stderr, /does not list.*on that machine/s);
+    for (const [source, text] of [
+      ["desk:tree", /is on this machine.*without the name of the machine/s],
+      ["other:tree", /does not list.*on that machine/s],
+    ] as const) {
+      const refused = await machine.gsv(["cp", "-r", source, "gsv:other"]);
+      assert.equal(refused.code, 2);
+      assert.match(refused.stderr, text);
+    }
   });
 });
