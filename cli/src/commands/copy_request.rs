@@ -6,7 +6,7 @@ use gsv_protocol::types::{AgentId, TransferCreateParams, TransferKey};
 use ring::digest::{SHA256, digest};
 
 /// How a program writes its own end for the gateway.
-const OWN: &str = "@:";
+pub const OWN: &str = "@:";
 /// Earlier runs of the same command in one day. More are no runs of a person.
 const EARLIER: u32 = 1 << 20;
 

@@ -18,7 +18,7 @@ use ring::digest::{Context, SHA256};
 use tokio::sync::watch;
 
 use super::copy_poll::Poll;
-use super::copy_request::{CopyRequest, Endpoint, Search};
+use super::copy_request::{CopyRequest, Endpoint, OWN, Search};
 use crate::clean::one_line;
 use crate::client::{Account, link_failure, never_connected};
 use crate::exit::{Failure, Outcome};
@@ -246,20 +246,32 @@ pub async fn stopped(cancelled: impl Future<Output = bool>) -> Failure {
     }
 }
 
-/// Why a transfer failed. `None`: it did not. What a tool says at one of the ends says what to do by itself.
+/// Why a transfer failed. `None`: it did not. The tools of a machine write for the agent: for a person, the end that it is about is named,
+/// where the reason tells it. Their other texts say what to do by themselves.
 pub fn failure_of(transfer: &Transfer) -> Option<Failure> {
     let reason = transfer.reason.as_deref()?;
     let failure = Failure::from_reason(reason, transfer.problem.as_deref().unwrap_or(""), false);
-    let is_of_a_tool = ["tool.", "path.", "file."]
+    let shown = |end: &str| one_line(end.trim_start_matches(OWN), 200);
+    // The size comes from the source: without it, the source has failed.
+    let (message, next) = if failure.is(&errors::PATH_NOT_FOUND) && transfer.size_bytes.is_none() {
+        let next = "Check the path. On a machine it begins in the folder that the agent works in: `gsv nodes list` shows the machines.";
+        (format!("{} does not exist.", shown(&transfer.source)), next)
+    } else if failure.is(&errors::FILE_EXISTS) {
+        let next = "Choose another destination, or replace the file with `--force`.";
+        (format!("{} exists already.", shown(&transfer.destination)), next)
+    } else if ["tool.", "path.", "file."]
         .iter()
-        .any(|family| reason.starts_with(family));
-    if is_of_a_tool {
-        return Some(Failure {
-            next: String::new(),
-            ..failure
-        });
-    }
-    Some(failure)
+        .any(|family| reason.starts_with(family))
+    {
+        (failure.message.clone(), "")
+    } else {
+        return Some(failure);
+    };
+    Some(Failure {
+        message,
+        next: next.to_owned(),
+        ..failure
+    })
 }
 
 /// Whether the file that an earlier run has copied is there as it was. Of a file on another machine it is known only that there is one.
