@@ -240,12 +240,10 @@ async fn copy_all(
                 Some(Err(_)) => return Err(Failure::new(Exit::Bug, "A copy ended inside GSV.", "Run the same command again.")),
                 Some(Ok((_, Ok(())))) => {}
                 Some(Ok((name, Err(failure)))) => {
-                    if matches!(failure.exit, Exit::Auth | Exit::TryLater)
-                        || failure.reason.as_deref().is_some_and(|reason| FATAL.contains(&reason))
-                    {
+                    if is_of_every_file(&failure) {
                         return Err(failure);
                     }
-                    failed.insert(visible(&name), failure.message);
+                    failed.insert(name, failure.message);
                 }
             },
             _ = looks.tick() => {
@@ -271,6 +269,16 @@ async fn copy_all(
         failed,
         took: begun.elapsed(),
     })
+}
+
+/// Whether each other file would fail, too. What ends one transfer, such as a file that changes while it is copied, does not.
+fn is_of_every_file(failure: &Failure) -> bool {
+    let reason = failure.reason.as_deref().unwrap_or_default();
+    match failure.exit {
+        Exit::Auth => true,
+        Exit::TryLater if !reason.starts_with("transfer.") => true,
+        _ => FATAL.contains(&reason),
+    }
 }
 
 async fn copy_file(session: &Session, wanted: &CopyRequest, totals: &Totals, on_busy: impl Fn()) -> Outcome {
@@ -392,7 +400,7 @@ fn finished(context: &Context, listing: Listing, done: Done, (source, destinatio
     let mut lines: Vec<String> = failed
         .iter()
         .take(SHOWN)
-        .map(|(path, why)| format!("{path}: {}", one_line(why, 300)))
+        .map(|(path, why)| format!("{}: {}", visible(path), one_line(why, 300)))
         .collect();
     if count > SHOWN {
         lines.push(format!("and {} more; `--json` lists all", count - SHOWN));
@@ -419,6 +427,28 @@ mod tests {
         assert_eq!(to(Endpoint::Remote("gsv:in".into())), "gsv:in/a/x");
         assert_eq!(to(Endpoint::Remote("laptop:".into())), "laptop:a/x");
         assert_eq!(to(Endpoint::Local("/home/me/in/".into())), "/home/me/in/a/x");
+    }
+
+    #[test]
+    fn tf14_a_file_that_changes_while_it_is_copied_ends_no_other_copy() {
+        let ends = |reason: &str| is_of_every_file(&Failure::from_reason(reason, "", true));
+        for reason in [
+            "transfer.source_changed",
+            "transfer.checksum",
+            "transfer.interrupted",
+            "file.exists",
+        ] {
+            assert!(!ends(reason), "{reason}");
+        }
+        for reason in [
+            "node.offline",
+            "gateway.stopped",
+            "link.unreachable",
+            "auth.invalid",
+            "transfer.unsupported",
+        ] {
+            assert!(ends(reason), "{reason}");
+        }
     }
 
     #[test]

@@ -14,10 +14,10 @@ use tokio::time::{Instant, interval_at};
 use super::attempts::Signal;
 use super::on_disk;
 
-/// Less than the time after which the gateway gives an attempt up.
-const ALIVE: Duration = Duration::from_secs(20);
+/// Half of the time after which the runtime may evict an object that hears nothing: the gateway's object would lose its attempts.
+const ALIVE: Duration = Duration::from_secs(5);
 
-/// The result of the work. Each 20 seconds in which it is `silent`, so that nothing else tells the gateway of this end, `say` does.
+/// The result of the work. Each 5 seconds in which it is `silent`, so that nothing else tells the gateway of this end, `say` does.
 pub async fn saying_alive<T>(say: impl Fn(), silent: impl Fn() -> bool, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     let mut beats = interval_at(Instant::now() + ALIVE, ALIVE);
@@ -65,7 +65,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[tokio::test(start_paused = true)]
-    async fn tf17_the_gateway_hears_each_20_seconds_of_work_on_the_disk_and_nothing_after_it() {
+    async fn tf17_the_gateway_hears_each_5_seconds_of_work_on_the_disk_and_nothing_after_it() {
         let (said, silent) = (Cell::new(0), Cell::new(true));
         let (end, ended) = channel();
         let (_open, mut signals) = mpsc::channel(1);
@@ -75,7 +75,7 @@ mod tests {
             move |_| ended.recv().map_err(|error| ToolError::Failed(error.to_string())),
         );
         let clock = async {
-            for (seconds, total) in [(19, 0), (1, 1), (20, 2), (60, 5)] {
+            for (seconds, total) in [(4, 0), (1, 1), (5, 2), (15, 5)] {
                 advance(SECOND * seconds).await;
                 tokio::task::yield_now().await;
                 assert_eq!(said.get(), total);
@@ -85,7 +85,7 @@ mod tests {
         let (done, ()) = tokio::join!(work, clock);
         assert_eq!(done.ok().unwrap().unwrap(), "stored");
         let beats = async {
-            advance(SECOND * 20).await;
+            advance(ALIVE).await;
             tokio::task::yield_now().await;
             silent.set(false);
             advance(SECOND * 60).await;

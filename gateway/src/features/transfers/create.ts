@@ -55,7 +55,7 @@ export async function createTransfer(
     if (client !== undefined) runner.attach(known, client);
     return succeed(store.get(asked.id) ?? known);
   }
-  const admitted = await admit(ports, asked);
+  const { checked: admitted, isCancelled } = await runner.check(asked.id, () => admit(ports, asked));
   // A program asks again until there is a slot: that is no event.
   if (admitted.ok || admitted.error.reason !== "transfer.busy")
     background(
@@ -76,8 +76,11 @@ export async function createTransfer(
   if (row === undefined) return fail("transfer.unknown");
   const refused = problemOf(row, asked, client);
   if (refused !== undefined) return refused;
-  if (client !== undefined) runner.attach(row, client);
-  runner.begin(row);
+  if (isCancelled) runner.cancel(row);
+  else {
+    if (client !== undefined) runner.attach(row, client);
+    runner.begin(row);
+  }
   return succeed(store.get(asked.id) ?? row);
 }
 

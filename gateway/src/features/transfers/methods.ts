@@ -67,6 +67,7 @@ export function transferMethods(ports: MethodPorts): TransferMethods {
     "transfer.cancel": (_caller, { id }) => {
       const row = store.get(id);
       if (row !== undefined) runner.cancel(row);
+      else runner.cancelBeforeItBegins(id);
       return shown(id);
     },
 

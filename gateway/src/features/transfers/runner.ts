@@ -17,6 +17,7 @@ import type { DestinationEnd, Frame, SourceEnd } from "./ends.ts";
 import { type Attempt, type Effect, type Facts, FIRST, type Happening, step } from "./attempt.ts";
 import { nodeDestination, nodeSource } from "./node-ends.ts";
 import { type Endpoint, isInWorkspace, isOfClient, parseEndpoint } from "./endpoint.ts";
+import { SlotQueue } from "./slot-queue.ts";
 import { STALL_MS, type State, type TransferRow, type TransferStore } from "./store.ts";
 import { taintFrom, taintOf } from "./taint.ts";
 
@@ -24,7 +25,7 @@ export interface RunnerPorts extends Pick<KernelPorts, "arm" | "background" | "i
   readonly store: TransferStore;
   readonly bucket: Bucket;
   readonly addGcPressure: (bytes: number) => void;
-  readonly connections: Pick<Connections, "event" | "sendChunk" | "byIdentity" | "setTransferEnd">;
+  readonly connections: Pick<Connections, "event" | "sendChunk" | "byConn" | "byIdentity" | "setTransferEnd">;
 }
 type Side = "source" | "destination";
 interface Live {
@@ -68,14 +69,16 @@ export class TransferRunner {
   readonly #attempts = new Map<string, Bound>();
   /** The programs that are ends of their own transfers, by the transfer's id. */
   readonly #clients = new Map<string, Connection>();
-  /** Since when transfers wait for a slot, by their ids. Their ends are connected. */
-  readonly #queued = new Map<string, number>();
+  readonly #queue: SlotQueue;
   #isFilling = false;
+  /** Requests whose transfers have no row yet, by the transfer's id, and whether they were cancelled. */
+  readonly #checked = new Map<string, boolean>();
   /** Who waits for the end of a transfer, by its id. */
   readonly #waiting = new Map<string, { readonly end: Promise<void>; readonly resolve: () => void }>();
 
   constructor(ports: RunnerPorts) {
     this.#ports = ports;
+    this.#queue = new SlotQueue(ports);
   }
 
   /** Begins every open transfer whose machines are connected, the oldest first, while there are slots. */
@@ -89,9 +92,9 @@ export class TransferRunner {
     if (!source.ok || !destination.ok) return this.#end(row, "transfer.bad_endpoint", "The transfer can't be read.");
     const from = this.#connection(source.value, row.id);
     const to = this.#connection(destination.value, row.id);
-    if (from === null || to === null) return void this.#leaveQueue(row.id, this.#ports.now());
-    if (this.#live.size >= LIMITS.transfers) return this.#enqueue(row.id);
-    const queuedMs = this.#leaveQueue(row.id, this.#ports.now());
+    if (from === null || to === null) return void this.#queue.leave(row.id, this.#ports.now());
+    if (this.#live.size >= LIMITS.transfers) return this.#queue.join(row.id, this.#ports.now());
+    const queuedMs = this.#queue.leave(row.id, this.#ports.now());
     const live: Live = {
       row,
       attempt: FIRST,
@@ -108,33 +111,16 @@ export class TransferRunner {
     this.#save(live, "running");
     live.source.ask();
   }
-  #enqueue(id: string): void {
-    if (this.#queued.has(id)) return;
-    const now = this.#ports.now();
-    this.#queued.set(id, now);
-    this.#ports.store.postpone(id, now + STALL_MS);
-  }
-  /** Returns how long it has waited for a slot since that was last counted. */
-  #leaveQueue(id: string, now: number): number {
-    const since = this.#queued.get(id);
-    if (since === undefined) return 0;
-    this.#queued.delete(id);
-    const queuedMs = Math.max(0, now - since);
-    this.#ports.store.hasQueued(id, queuedMs);
-    this.#ports.store.waits(id, now);
-    this.#ports.arm();
-    return queuedMs;
-  }
   /**
    * Begins those that wait for a slot, the oldest first. Not at once: an attempt that begins again keeps its slot, and callers go through
    * lists of rows. Begins no others: some wait before their next attempt.
    */
   #fillSlots(): void {
-    if (this.#isFilling || this.#queued.size === 0) return;
+    if (this.#isFilling || this.#queue.isEmpty()) return;
     this.#isFilling = true;
     const filled = Promise.resolve().then(() => {
       this.#isFilling = false;
-      for (const row of this.#ports.store.open()) if (this.#queued.has(row.id)) this.begin(row);
+      for (const row of this.#ports.store.open()) if (this.#queue.has(row.id)) this.begin(row);
     });
     this.#ports.background("transfers", filled);
   }
@@ -175,6 +161,8 @@ export class TransferRunner {
   /** A program says that it is an end of this transfer, and on which connection (rule TF13). */
   attach(row: TransferRow, connection: Connection): void {
     if (row.endedAt !== undefined || ![row.source, row.destination].some(isOfClient)) return;
+    // It may have closed while its request was checked.
+    if (this.#ports.connections.byConn(connection.conn) !== connection) return;
     const live = this.#live.get(row.id);
     if (this.#clients.get(row.id)?.conn === connection.conn && live !== undefined) return;
     this.#clientOf(row.id, connection);
@@ -206,6 +194,19 @@ export class TransferRunner {
     this.#fillSlots();
   }
 
+  /** Checks whether a new transfer may begin. A cancellation that arrives meanwhile finds no row. */
+  async check<T>(id: string, work: () => Promise<T>): Promise<{ readonly checked: T; readonly isCancelled: boolean }> {
+    if (!this.#checked.has(id)) this.#checked.set(id, false);
+    try {
+      const checked = await work();
+      return { checked, isCancelled: this.#checked.get(id) === true };
+    } finally {
+      this.#checked.delete(id);
+    }
+  }
+  cancelBeforeItBegins(id: string): void {
+    if (this.#checked.has(id)) this.#checked.set(id, true);
+  }
   /** A file that is being stored is not stopped any more. */
   cancel(row: TransferRow): void {
     if (row.endedAt === undefined && this.#live.get(row.id)?.attempt.status !== "finishing")
@@ -246,7 +247,7 @@ export class TransferRunner {
   /** Ends what has made no progress for too long; other attempts that hang are begun again. */
   expire(at: number): void {
     for (const due of this.#ports.store.due(at)) {
-      this.#leaveQueue(due.id, at);
+      this.#queue.leave(due.id, at);
       const row = this.#ports.store.get(due.id) ?? due;
       const live = this.#live.get(row.id);
       // A large file is checked and stored for longer than that on a slow disk.
@@ -436,7 +437,7 @@ export class TransferRunner {
   #end(row: TransferRow, reason: string, problem: string): void {
     const live = this.#live.get(row.id);
     if (live !== undefined) this.#detach(live);
-    this.#queued.delete(row.id);
+    this.#queue.drop(row.id);
     const destination = parseEndpoint(row.destination);
     const node = destination.ok && destination.value.kind === "node" ? destination.value.nodeId : undefined;
     const isAccepted = row.doneBytes > 0 || row.facts.sizeBytes !== undefined || live?.facts.sizeBytes !== undefined;

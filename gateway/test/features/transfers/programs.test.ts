@@ -233,6 +233,27 @@ describe("a program is an end of its own transfer", () => {
     clock.mockRestore();
   });
 
+  test("[TF10] programs that go away in the middle of their requests keep no slots", async () => {
+    const gone = await client();
+    for (let nth = 0; nth < LIMITS.transfers; nth++) gone.ask("transfer.create", { id: newId(), ...asked });
+    gone.socket.close(1000);
+    const own = await client();
+    for (let nth = 0; nth < LIMITS.transfers; nth++)
+      await eventually(async () => expect((await own.call("transfer.create", { id: newId(), ...asked })).ok).toBe(true));
+  });
+
+  test("[TF10] a cancellation that overtakes its request ends the transfer before it begins", async () => {
+    const [own, id] = [new Machine(await client()), newId()];
+    const begins = own.peer.ask("transfer.create", { id, ...asked });
+    const cancels = own.peer.ask("transfer.cancel", { id });
+    await own.peer.answer(cancels);
+    expect(await own.peer.answer(begins)).toMatchObject({
+      ok: true,
+      payload: { transfer: { state: "failed", reason: "transfer.cancelled" } },
+    });
+    expect(own.peer.events("transfer.send")).toEqual([]);
+  });
+
   test("[TF10] a copy that waits for its machine counts while its program is connected", async () => {
     const laptop = await machine("laptop");
     const [owner, ids] = [await client(), Array.from({ length: LIMITS.transfers }, newId)];
