@@ -10,7 +10,7 @@ import type { ModelOutcome, ModelRequest } from "../ports/model.ts";
 import { isOfHook } from "../prompt/hook.ts";
 import { HOSTS } from "../policy/hosts.ts";
 import { instructionsIn } from "../prompt/task.ts";
-import { fromIdentity, isCommissioning, meet } from "./demo-commissioning.ts";
+import { fromIdentity, humanIn, isCommissioning, meet } from "./demo-commissioning.ts";
 import { type DemoPhrase, parsePhrases } from "./demo-phrases.ts";
 import { cancelled } from "./failure.ts";
 import type { Timers } from "./watchdog.ts";
@@ -161,7 +161,7 @@ export function demoStep(messages: readonly Message[], tools: readonly ToolDefin
   const isHook = isOfHook(words);
   const meeting =
     phrases.length === 0 && !isHook && isCommissioning(systemPrompt)
-      ? meet(words, { earlier: said.slice(0, -1), results, canRun: hasMachine(tools) })
+      ? meet(words, { earlier: said.slice(0, -1), results, canRun: hasMachine(tools), known: humanIn(systemPrompt) })
       : undefined;
   if (results.length > 0) return meeting ?? { text: report(results) };
   const acts = phrases.filter((phrase) => phrase.kind === "node" || phrase.kind === "native" || phrase.kind === "delegate");
@@ -190,7 +190,11 @@ export function demoStep(messages: readonly Message[], tools: readonly ToolDefin
     case "help":
       return {
         text: isCommissioning(systemPrompt)
-          ? `${helpFor(tools)}\n\nWe have not met yet (BOOTSTRAP.md). Say who we are: \`your name is Ada and I am Sam\`.`
+          ? `${helpFor(tools)}\n\n${
+              humanIn(systemPrompt) === undefined
+                ? "We have not met yet (BOOTSTRAP.md). Say who we are: `your name is Ada and I am Sam`."
+                : "I have no name yet (BOOTSTRAP.md). Say who I am: `your name is Ada`."
+            }`
           : helpFor(tools),
       };
     default: {
