@@ -145,6 +145,11 @@ const NOT_CALLED = "I put nothing that a hook has brought into a call: I can't t
 const mayBeBrought = (words: string, args: Readonly<Record<string, unknown>>): boolean =>
   words.includes("<<<") || Object.values(args).some((value) => String(value).includes('"'));
 
+const notMet = (human: string | undefined): string =>
+  human === undefined
+    ? "We have not met yet (BOOTSTRAP.md). Say who we are: `your name is Ada and I am Sam`."
+    : "I have no name yet (BOOTSTRAP.md). Say who I am: `your name is Ada`.";
+
 /** The next step. Depends only on the conversation. */
 export function demoStep(messages: readonly Message[], tools: readonly ToolDefinition[], systemPrompt: string): Step {
   const results: ToolResultMessage[] = [];
@@ -189,13 +194,7 @@ export function demoStep(messages: readonly Message[], tools: readonly ToolDefin
       };
     case "help":
       return {
-        text: isCommissioning(systemPrompt)
-          ? `${helpFor(tools)}\n\n${
-              humanIn(systemPrompt) === undefined
-                ? "We have not met yet (BOOTSTRAP.md). Say who we are: `your name is Ada and I am Sam`."
-                : "I have no name yet (BOOTSTRAP.md). Say who I am: `your name is Ada`."
-            }`
-          : helpFor(tools),
+        text: [helpFor(tools), ...(isCommissioning(systemPrompt) ? [notMet(humanIn(systemPrompt))] : [])].join("\n\n"),
       };
     default: {
       const text = fromIdentity(words, systemPrompt);
