@@ -13,7 +13,7 @@ assert.ok(resolved.ok);
 const target = resolved.value;
 
 describe("failure messages", () => {
-  it("[P5] an address that does not answer: the advice names the setting that it comes from, or what to start", () => {
+  it("[R2] an address that does not answer: the advice names the setting that it comes from, or what to start", () => {
     const hints = (provider: string, more: Partial<Parameters<typeof configWith>[0]>, providers = {}): readonly string[] => {
       const config = { ...configWith({ provider, id: "m", ...more }), providers };
       const at = resolveTarget({ provider, id: "m" }, config, { apiKeys: { openai: "key" }, headers: {} });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { actorName, actorText } from "./actor.ts";
 
-test("[AU1] an actor in a sentence is named by its program and the id of its token", () => {
+test("[AP3] an actor in a sentence is named by its program and the id of its token", () => {
   assert.equal(actorName(actorText("client", "cli-0000477546f02e34", "first-bb019e")), "gsv (token first-bb019e)");
   assert.equal(actorName(actorText("client", "desk", "t1")), "client:desk (token t1)");
   // A client that calls itself like the gateway or like another token stays what it is.
