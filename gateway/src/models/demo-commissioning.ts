@@ -78,6 +78,12 @@ export function fromIdentity(text: string, systemPrompt: string): string | undef
   return undefined;
 }
 
+/** What the help says before the first meeting. `human`: their name in USER.md. */
+export const notMet = (human: string | undefined): string =>
+  human === undefined
+    ? "We have not met yet (BOOTSTRAP.md). Say who we are: `your name is Ada and I am Sam`."
+    : "I have no name yet (BOOTSTRAP.md). Say who I am: `your name is Ada`.";
+
 /** `canRun`: the agent has tools of a machine. `known`: the person's name in USER.md. */
 const opening = (canRun: boolean, known: string | undefined): string =>
   [
