@@ -176,7 +176,7 @@ describe("gsv cp -r", () => {
     writeFileSync(join(tree, "new.txt"), "new");
     const again = await machine.gsv(["cp", "-r", tree, "gsv:tree", "--json"]);
     assert.equal(again.code, 0);
-    const report = JSON.parse(again.stdout) as { copied: number; before: number; left: unknown[]; skipped: string[] };
+    const report = JSON.parse(again.stdout) as { copied: number; before: number; failed: unknown[]; skipped: string[] };
     assert.deepEqual([report.copied, report.before, report.failed, report.skipped], [1, 4, [], ["link"]]);
   });
 

@@ -55,15 +55,19 @@ function fieldIn(text: string | undefined, name: string): string | undefined {
   const value = new RegExp(String.raw`^[ \t]*[-*]?[ \t]*\**${name}\**[ \t]*:\**[ \t]*(.+)$`, "imu").exec(text ?? "")?.[1]?.trim();
   return value === undefined || value === "" || value.startsWith("(") ? undefined : value.slice(0, 200);
 }
+/** The person's name in USER.md, which `gsv setup` may have written before the first meeting. */
+export function humanIn(systemPrompt: string): string | undefined {
+  const user = section(systemPrompt, "About Your Human");
+  return fieldIn(user, "What to call them") ?? fieldIn(user, "Name");
+}
 const WHO_ARE_YOU = /^\W*(?:(?:hello|hi|hey)\W+)?(?:who are you|what(?:['’]s| is) your name|do you know who you are)\W*$/iu;
 const WHO_AM_I = /^\W*(?:who am i|what(?:['’]s| is) my name|do you know me|do you know who i am)\W*$/iu;
 
 /** The answer to "who are you?" and "who am I?", from the prompt alone. Undefined when the text asks something else or the prompt has no answer. */
 export function fromIdentity(text: string, systemPrompt: string): string | undefined {
   const identity = section(systemPrompt, "Your Identity");
-  const user = section(systemPrompt, "About Your Human");
   const agent = fieldIn(identity, "Name");
-  const human = fieldIn(user, "What to call them") ?? fieldIn(user, "Name");
+  const human = humanIn(systemPrompt);
   if (WHO_ARE_YOU.test(text)) {
     if (agent === undefined) return undefined;
     const emoji = fieldIn(identity, "Emoji");
@@ -74,12 +78,22 @@ export function fromIdentity(text: string, systemPrompt: string): string | undef
   return undefined;
 }
 
-/** `canRun`: the agent has tools of a machine. */
-const opening = (canRun: boolean): string =>
+/** What the help says before the first meeting. `human`: their name in USER.md. */
+export const notMet = (human: string | undefined): string =>
+  human === undefined
+    ? "We have not met yet (BOOTSTRAP.md). Say who we are: `your name is Ada and I am Sam`."
+    : "I have no name yet (BOOTSTRAP.md). Say who I am: `your name is Ada`.";
+
+/** `canRun`: the agent has tools of a machine. `known`: the person's name in USER.md. */
+const opening = (canRun: boolean, known: string | undefined): string =>
   [
-    "Hello! I have just come to life in a new workspace, and we have not met. Who am I, and who are you?",
+    known === undefined
+      ? "Hello! I have just come to life in a new workspace, and we have not met. Who am I, and who are you?"
+      : `Hello, ${known}! I have just come to life in a new workspace, and I have no name yet. Who am I?`,
     "",
-    "I am only the demo model, so answer like this: `your name is Ada and I am Sam`. Then I write down who we are (IDENTITY.md, USER.md, SOUL.md), delete BOOTSTRAP.md, and know it from then on. Set a real model first if you would rather talk it over.",
+    known === undefined
+      ? "I am only the demo model, so answer like this: `your name is Ada and I am Sam`. Then I write down who we are (IDENTITY.md, USER.md, SOUL.md), delete BOOTSTRAP.md, and know it from then on. Set a real model first if you would rather talk it over."
+      : "I am only the demo model, so answer like this: `your name is Ada`. Then I write down who I am (IDENTITY.md, SOUL.md), delete BOOTSTRAP.md, and know it from then on. Set a real model first if you would rather talk it over.",
     "",
     canRun
       ? "You can also get to work at once: `run: uname -a` runs a command on your machine, `help` shows the other phrases."
@@ -101,6 +115,7 @@ const DONE = (agent: string, human: string): string =>
 /**
  * The next step of the meeting, when the person's last message begins or continues it. `results`: of the calls made since then.
  * `earlier`: the person's earlier messages, oldest first. `canRun`: the agent has tools of a machine.
+ * `known`: the person's name in USER.md, which stays as it is unless they say another.
  */
 export function meet(
   last: string,
@@ -108,13 +123,19 @@ export function meet(
     earlier,
     results,
     canRun,
-  }: { readonly earlier: readonly string[]; readonly results: readonly ToolResultMessage[]; readonly canRun: boolean },
+    known,
+  }: {
+    readonly earlier: readonly string[];
+    readonly results: readonly ToolResultMessage[];
+    readonly canRun: boolean;
+    readonly known: string | undefined;
+  },
 ): MeetingStep | undefined {
   const now = namesIn(last);
-  if (now.agent === undefined && now.human === undefined) return results.length === 0 ? { text: opening(canRun) } : undefined;
+  if (now.agent === undefined && now.human === undefined) return results.length === 0 ? { text: opening(canRun, known) } : undefined;
   const said = [...earlier].reverse().map(namesIn);
   const agent = now.agent ?? said.find((names) => names.agent !== undefined)?.agent;
-  const human = now.human ?? said.find((names) => names.human !== undefined)?.human;
+  const human = now.human ?? said.find((names) => names.human !== undefined)?.human ?? known;
   if (human === undefined) return { text: `${agent ?? ""}: I like it. And who are you? Say \`I am Sam\`.` };
   if (agent === undefined) return { text: `Nice to meet you, ${human}. And who am I? Say \`your name is Ada\`.` };
   const failed = results.find(({ isError }) => isError);
@@ -122,9 +143,11 @@ export function meet(
   if (results.some(({ toolName }) => toolName === "gsv__DeleteFile")) return { text: DONE(agent, human) };
   if (results.length > 0) return { calls: [{ name: "gsv__DeleteFile", arguments: { path: "BOOTSTRAP.md" } }] };
   return {
-    calls: FILES(agent, human).map(([path, content, append]) => ({
-      name: "gsv__WriteFile",
-      arguments: { path, content, ...(append ? { append } : {}) },
-    })),
+    calls: FILES(agent, human)
+      .filter(([path]) => path !== "USER.md" || human !== known)
+      .map(([path, content, append]) => ({
+        name: "gsv__WriteFile",
+        arguments: { path, content, ...(append ? { append } : {}) },
+      })),
   };
 }

@@ -55,6 +55,23 @@ describe("[P5.2] the first meeting with the demo model", () => {
     assert.ok("text" in said);
     assert.match(said.text, /Who am I, and who are you\?[\s\S]*demo model[\s\S]*`your name is Ada and I am Sam`/);
   });
+  it("a name that gsv setup has written is not asked for, and USER.md stays as it is", () => {
+    const known = FRESH.replace(/(## About Your Human[\s\S]*?- Name:)[^\n]*/, "$1 Sam");
+    assert.notEqual(known, FRESH);
+    const told = (...messages: Message[]) => demoStep(messages, TOOLS, known);
+    const [opening, help] = [told(user("hello")), told(user("help"))];
+    assert.ok("text" in opening && "text" in help);
+    assert.match(opening.text, /^Hello, Sam!.*Who am I\?\n[\s\S]*`your name is Ada`/);
+    assert.match(help.text, /Say who I am: `your name is Ada`/);
+    for (const { text } of [opening, help]) assert.doesNotMatch(text, /who are you\?$|I am Sam|have not met/m);
+    const paths = (said: string) => {
+      const step = told(user(said));
+      return "calls" in step ? step.calls.map(({ arguments: { path } }) => path) : step;
+    };
+    assert.deepEqual(paths("your name is Ada"), ["IDENTITY.md", "SOUL.md"]);
+    assert.deepEqual(paths("your name is Ada and I am Sam"), ["IDENTITY.md", "SOUL.md"]);
+    assert.deepEqual(paths("your name is Ada and I am Ann"), ["IDENTITY.md", "USER.md", "SOUL.md"]);
+  });
   it("names a command to begin with only when there is a machine", () => {
     const opening = (tools: typeof TOOLS): string => {
       const said = demoStep([user("hello")], tools, FRESH);

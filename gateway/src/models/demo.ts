@@ -10,7 +10,7 @@ import type { ModelOutcome, ModelRequest } from "../ports/model.ts";
 import { isOfHook } from "../prompt/hook.ts";
 import { HOSTS } from "../policy/hosts.ts";
 import { instructionsIn } from "../prompt/task.ts";
-import { fromIdentity, isCommissioning, meet } from "./demo-commissioning.ts";
+import { fromIdentity, humanIn, isCommissioning, meet, notMet } from "./demo-commissioning.ts";
 import { type DemoPhrase, parsePhrases } from "./demo-phrases.ts";
 import { cancelled } from "./failure.ts";
 import type { Timers } from "./watchdog.ts";
@@ -145,6 +145,8 @@ const NOT_CALLED = "I put nothing that a hook has brought into a call: I can't t
 const mayBeBrought = (words: string, args: Readonly<Record<string, unknown>>): boolean =>
   words.includes("<<<") || Object.values(args).some((value) => String(value).includes('"'));
 
+const lineOf = ({ name, description }: ToolDefinition): string => `- \`${name}\`: ${description.split("\n")[0]?.slice(0, 120) ?? ""}`;
+
 /** The next step. Depends only on the conversation. */
 export function demoStep(messages: readonly Message[], tools: readonly ToolDefinition[], systemPrompt: string): Step {
   const results: ToolResultMessage[] = [];
@@ -161,7 +163,7 @@ export function demoStep(messages: readonly Message[], tools: readonly ToolDefin
   const isHook = isOfHook(words);
   const meeting =
     phrases.length === 0 && !isHook && isCommissioning(systemPrompt)
-      ? meet(words, { earlier: said.slice(0, -1), results, canRun: hasMachine(tools) })
+      ? meet(words, { earlier: said.slice(0, -1), results, canRun: hasMachine(tools), known: humanIn(systemPrompt) })
       : undefined;
   if (results.length > 0) return meeting ?? { text: report(results) };
   const acts = phrases.filter((phrase) => phrase.kind === "node" || phrase.kind === "native" || phrase.kind === "delegate");
@@ -182,16 +184,11 @@ export function demoStep(messages: readonly Message[], tools: readonly ToolDefin
       return { text: Array.from({ length: phrase.words }, (_, i) => `word${i + 1}`).join(" "), pace: WORD_MS };
     case "tools":
       return {
-        text:
-          tools.length === 0
-            ? "There are no tools."
-            : `Tools:\n\n${tools.map((tool) => `- \`${tool.name}\`: ${tool.description.split("\n")[0]?.slice(0, 120) ?? ""}`).join("\n")}`,
+        text: tools.length === 0 ? "There are no tools." : `Tools:\n\n${tools.map(lineOf).join("\n")}`,
       };
     case "help":
       return {
-        text: isCommissioning(systemPrompt)
-          ? `${helpFor(tools)}\n\nWe have not met yet (BOOTSTRAP.md). Say who we are: \`your name is Ada and I am Sam\`.`
-          : helpFor(tools),
+        text: isCommissioning(systemPrompt) ? `${helpFor(tools)}\n\n${notMet(humanIn(systemPrompt))}` : helpFor(tools),
       };
     default: {
       const text = fromIdentity(words, systemPrompt);

@@ -151,7 +151,7 @@ function ofStatus(target: Target, status: number, body: string, retryAfterMs: nu
       return failed("model.rejected", `${who} requires payment (HTTP 402).${quote}`, { hint: "Check the account's balance." });
     case 404:
       return failed("model.rejected", `${who} does not know the model ${target.id}, or the address is wrong (HTTP 404).${quote}`, {
-        hint: `Check \`model.id\`${target.custom ? " and `model.baseUrl`" : ""}.`,
+        hint: `Check \`model.id\`${target.addressSetting === undefined ? "" : ` and \`${target.addressSetting}\``}.`,
       });
     case 413:
       return failed("model.rejected", `The request is too large for ${who} (HTTP 413).${quote}`, {
@@ -181,6 +181,20 @@ const PHASES = {
   whole: "did not finish its answer",
 } as const;
 
+/** The advice names the setting that the address comes from, and none when the address is built in. */
+function checkAddress({ addressSetting, custom, providerName }: Target): string {
+  if (addressSetting !== undefined) return `Check \`${addressSetting}\`.`;
+  return custom
+    ? `Check that ${providerName} is what answers at that address.`
+    : "Check the network: a proxy or a login page may answer in the server's place.";
+}
+function unreachableHint({ addressSetting, custom, provider, providerName }: Target): string {
+  if (addressSetting !== undefined) return `Check that the server runs, the network and the setting \`${addressSetting}\`.`;
+  return custom
+    ? `Start ${providerName} on the gateway's machine. If it runs elsewhere: \`gsv config set providers.${provider} '{"baseUrl":"http://host/v1","wire":"openai-completions"}'\`.`
+    : "Check the network of the gateway's machine.";
+}
+
 /** The outcome for a transport fault. */
 export function classify(target: Target, fault: Fault): Failed {
   const who = target.providerName;
@@ -201,18 +215,18 @@ export function classify(target: Target, fault: Fault): Failed {
       return failed(
         "model.rejected",
         `The model's server ${host} answered with a redirect (HTTP ${fault.status})${fault.location === undefined ? "" : ` to ${fault.location}`}, which is not followed because the key would be sent to the new address.`,
-        { hint: "Set `model.baseUrl` to the final address." },
+        { hint: target.addressSetting === undefined ? checkAddress(target) : `Set \`${target.addressSetting}\` to the final address.` },
       );
     case "not_a_stream":
       return failed("model.bad_answer", `${host} answered with ${fault.contentType || "something"} where a model's stream was expected.`, {
         retryable: true,
-        hint: "Check `model.baseUrl`.",
+        hint: checkAddress(target),
       });
     case "unreachable":
       return failed(
         "model.unreachable",
         `The model's server ${host} can't be reached${fault.cause === "" ? "" : ` (${excerpt(fault.cause, secretsOf(target))})`}.`,
-        { retryable: true },
+        { retryable: true, hint: unreachableHint(target) },
       );
     case "broken":
       return failed("model.bad_answer", `The answer of ${who} broke off before its end.`, { retryable: true });

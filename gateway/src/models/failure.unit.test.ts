@@ -13,6 +13,30 @@ assert.ok(resolved.ok);
 const target = resolved.value;
 
 describe("failure messages", () => {
+  it("[R2] an address that does not answer: the advice names the setting that it comes from, or what to start", () => {
+    const hints = (provider: string, more: Partial<Parameters<typeof configWith>[0]>, providers = {}): readonly string[] => {
+      const config = { ...configWith({ provider, id: "m", ...more }), providers };
+      const at = resolveTarget({ provider, id: "m" }, config, { apiKeys: { openai: "key" }, headers: {} });
+      assert.ok(at.ok);
+      const faults = [
+        { kind: "unreachable", cause: "" },
+        { kind: "not_a_stream", contentType: "text/html" },
+        { kind: "redirect", status: 301 },
+      ] as const;
+      return faults.map((fault) => classify(at.value, fault).error.hint ?? "");
+    };
+    const baseUrl = "http://127.0.0.1:9/v1";
+    for (const hint of hints("openai", {})) {
+      assert.match(hint, /^Check the network/);
+      assert.doesNotMatch(hint, /baseUrl/);
+    }
+    for (const hint of hints("openai", { baseUrl })) assert.match(hint, /`model\.baseUrl`/);
+    for (const hint of hints("openai", {}, { openai: { baseUrl, wire: "openai-completions" } }))
+      assert.match(hint, /`providers\.openai\.baseUrl`/);
+    const [unreachable = "", other = ""] = hints("ollama", {});
+    assert.match(unreachable, /^Start Ollama .*`gsv config set providers\.ollama '\{"baseUrl"/);
+    assert.match(other, /Ollama/);
+  });
   it("[P19] have at most 300 characters of the provider's text", () => {
     const words = (length: number): string =>
       "word "

@@ -21,6 +21,8 @@ export interface Target {
   readonly info: ModelInfo;
   /** The address comes from the configuration, so nothing about the server is assumed. */
   readonly custom: boolean;
+  /** The setting that the address comes from. Absent: the address is built in. */
+  readonly addressSetting?: string;
   /** The call goes through the `AI` binding, which needs neither address nor key. */
   readonly bound?: boolean;
 }
@@ -84,6 +86,7 @@ interface Place {
   readonly name: string;
   /** A server of one's own, which needs no key. */
   readonly custom: boolean;
+  readonly addressSetting?: string;
   readonly images?: boolean;
   readonly contextWindow?: number;
   readonly maxTokens?: number;
@@ -107,15 +110,18 @@ function place(ref: ModelRef, config: EffectiveConfig): Result<Place> {
         wire: model.wire ?? mine?.wire ?? compatibleWire(ref.provider, known?.wire),
         name: known?.name ?? ref.provider,
         custom: true,
+        addressSetting: "model.baseUrl",
         ...limits(mine),
       },
     };
   }
-  if (mine)
+  if (mine) {
+    const addressSetting = `providers.${ref.provider}.baseUrl`;
     return {
       ok: true,
-      value: { baseUrl: mine.baseUrl, wire: mine.wire, name: ref.provider, custom: true, ...limits(mine) },
+      value: { baseUrl: mine.baseUrl, wire: mine.wire, name: ref.provider, custom: true, addressSetting, ...limits(mine) },
     };
+  }
   if (known)
     return {
       ok: true,
@@ -200,7 +206,9 @@ export function resolveTarget(ref: ModelRef, config: EffectiveConfig, access: Mo
   const { wire, name, custom } = at.value;
   const info = describe(ref, modelId.value, at.value, config);
   const apiKey = own(access.apiKeys, ref.provider)?.trim();
-  const common = { provider: ref.provider, providerName: name, id: modelId.value, wire, info, custom };
+  const { addressSetting } = at.value;
+  const setting = addressSetting === undefined ? {} : { addressSetting };
+  const common = { provider: ref.provider, providerName: name, id: modelId.value, wire, info, custom, ...setting };
   if (ref.provider === WORKERS_AI && platform.workersAi === true && !custom && !apiKey)
     return { ok: true, value: { ...common, baseUrl: "https://workers-ai.invalid/v1", headers: {}, bound: true } };
   const address = custom

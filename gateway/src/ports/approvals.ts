@@ -1,5 +1,6 @@
 /** Questions about tool calls between sessions, which own them, and the gateway, which shows them and takes the answers. */
 import type { ApprovalEntry, ApprovalOutcome, PolicyMode } from "../../../protocol/gen/types.ts";
+import { actorName } from "./actor.ts";
 import type { GrantChoice } from "./grants.ts";
 import type { Offer } from "./grants.ts";
 import type { Origin } from "./origin.ts";
@@ -137,7 +138,7 @@ export type EventAnswerer = (
 /** How a question ended, for the person who answered it. */
 export function endText(code: string, { outcome, by, again, why, limit, event, endedAt }: ApprovalTaken, now: number): string {
   if (endedAt !== undefined && (outcome === "allowed" || outcome === "denied"))
-    return `${code} was ${outcome} before (${agoText(now - endedAt)}${by === undefined ? "" : `, by ${by}`}), and this answer changes nothing.`;
+    return `${code} was ${outcome} before (${agoText(now - endedAt)}${by === undefined ? "" : `, by ${actorName(by)}`}), and this answer changes nothing.`;
   if (event && outcome === "allowed") return `${code} is approved: the event goes to its handler.`;
   if (event && outcome === "denied") return `${code} is rejected: the event will not be handled.`;
   switch (outcome) {
@@ -145,7 +146,7 @@ export function endText(code: string, { outcome, by, again, why, limit, event, e
       return `${code} is allowed, and the agent goes on.`;
     case "denied":
       if (limit) return `${code} is denied: the run ends here, and what it has done stays.`;
-      return `${code} is denied, and nothing of it is done.${by === undefined ? "" : ` (${by})`}`;
+      return `${code} is denied, and nothing of it is done.${by === undefined ? "" : ` (${actorName(by)})`}`;
     case "expired":
       return `${code}: the time for an answer is over, so it was denied. Ask the agent again if you want it.`;
     case "withdrawn":

@@ -20,3 +20,8 @@ test("[SP10] the end of a question about a limit has its own words", () => {
   );
   assert.equal(endText("K7Q2A", { outcome: "denied" }, NOW), "K7Q2A is denied, and nothing of it is done.");
 });
+test("[AP3] who has answered is named by their program and the id of their token", () => {
+  const by = "client:cli-0000477546f02e34 token:first-bb019e";
+  assert.equal(endText("K7Q2A", { outcome: "denied", by }, NOW), "K7Q2A is denied, and nothing of it is done. (gsv (token first-bb019e))");
+  assert.match(endText("K7Q2A", { outcome: "allowed", by, endedAt: NOW }, NOW), /, by gsv \(token first-bb019e\)\), and this/);
+});

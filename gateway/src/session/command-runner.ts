@@ -25,6 +25,9 @@ export function repeated(answer: Answer | undefined): Result<ChatSendResult> {
 /** A provider without a model uses its default model, so that one is shown. */
 const modelName = (model: ModelRef): string => `${model.provider}/${resolveModelId(model)}`;
 
+/** `gsv model use` and the agent's model do not change it. */
+const OWN_MODEL = "set for this conversation";
+
 export class CommandRunner {
   readonly #driver: SessionDriver;
 
@@ -104,7 +107,10 @@ export class CommandRunner {
     const meant = named === undefined ? undefined : modelNamed(named, current);
     if (meant?.ok === false) return refused(meant.message);
     const model = meant?.model ?? command.model;
-    if (model === undefined && clear === undefined) return answered(`The model is ${current ? modelName(current) : "the configured one"}.`);
+    if (model === undefined && clear === undefined) {
+      const back = this.#hasOwnModel() ? `, ${OWN_MODEL}. To go back to the configured one: \`/model default\`` : "";
+      return answered(`The model is ${current ? modelName(current) : "the configured one"}${back}.`);
+    }
     const problem = model && (await models.problem(model, identity));
     if (problem !== undefined) return refused(sentence(problem));
     const warning = model && (await models.warning(model, identity));
@@ -156,7 +162,10 @@ export class CommandRunner {
   #modelName(): string | undefined {
     const { known } = this.#driver.contexts;
     const model = this.#driver.state?.settings.model ?? known?.agent.model ?? known?.config.model;
-    return model && modelName(model);
+    return model && `${modelName(model)}${this.#hasOwnModel() ? ` (${OWN_MODEL})` : ""}`;
+  }
+  #hasOwnModel(): boolean {
+    return this.#driver.state?.settings.model !== undefined;
   }
   #thinkLevel(): string | undefined {
     return this.#driver.state?.settings.thinkingLevel ?? this.#driver.contexts.known?.config.model.thinkLevel;

@@ -245,6 +245,18 @@ describe("a change applies immediately", () => {
   });
 });
 
+test("[SP3] a limit in dollars warns while the usual model has no price, and so does the choice of such a model", async () => {
+  await admin.ok("config.set", { path: "providers.mine", value: { baseUrl: "http://127.0.0.1:9/v1", wire: "openai-completions" } });
+  const set = (path: string, value: unknown) => admin.ok<{ warnings?: readonly string[] }>("config.set", { path, value });
+  expect(await set("model", { provider: "mine", id: "x" })).not.toHaveProperty("warnings");
+  const warning = expect.stringMatching(/^`mine\/x` has no known price, so limits\.dayCostUsd does not limit its calls\./);
+  expect((await set("limits.dayCostUsd", 5)).warnings).toEqual([warning]);
+  expect((await set("model.id", "x")).warnings).toEqual([warning]);
+  expect(await set("limits.dayTokens", 1000)).not.toHaveProperty("warnings");
+  expect(await set("model.price", { input: 1, output: 4 })).not.toHaveProperty("warnings");
+  expect(await set("limits.dayCostUsd", 6)).not.toHaveProperty("warnings");
+});
+
 describe("[CF1] [CF2] the whole configuration", () => {
   type Shown = { config: Record<string, unknown>; version: number };
   const read = (): Promise<Shown> => admin.ok<Shown>("config.get");

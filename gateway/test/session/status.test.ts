@@ -54,6 +54,28 @@ it("[R6] /model names the model before the first message, too", async () => {
   expect(value(await session.send("a", "/model"))).toEqual({ status: "command", command: "model", response: "The model is demo/demo." });
 });
 
+it("[R6] a model that was set for the conversation is marked in /model and /status, until /model default", async () => {
+  const stage = new Stage().open();
+  stage.auto = () => says("hello");
+  const session = newSession();
+  value(await session.send("first"));
+  await stage.ended("run-first");
+  let asked = 0;
+  const told = async (command: string) => {
+    const answer = value(await session.send(`${++asked}`, command));
+    return "response" in answer ? answer.response : undefined;
+  };
+  expect(await told("/status")).toMatch(/\nModel: demo\/demo(,|\n)/);
+  await told("/model anthropic/claude-sonnet-5");
+  expect(await told("/model")).toBe(
+    "The model is anthropic/claude-sonnet-5, set for this conversation. To go back to the configured one: `/model default`.",
+  );
+  expect(await told("/status")).toMatch(/\nModel: anthropic\/claude-sonnet-5 \(set for this conversation\)(,|\n)/);
+  await told("/model default");
+  expect(await told("/model")).toBe("The model is demo/demo.");
+  expect(await told("/status")).not.toMatch(/set for this conversation/);
+});
+
 it("[R6] a model without its key is chosen, and the answer says how to set it: in /model and in session.patch", async () => {
   const stage = new Stage().open();
   stage.auto = () => says("hello");

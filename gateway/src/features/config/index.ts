@@ -11,11 +11,12 @@ import { recordedPath } from "../../kernel/config/schema.ts";
 import type { Replaced } from "../../kernel/config/whole.ts";
 import type { Caller, FeatureDefinition, Handlers } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import { modelLimits } from "../../models/resolve.ts";
 import { modelWarning, type WarningPorts } from "../../models/warning.ts";
 import { policyCheck } from "./policy-check.ts";
 import { missingBindingProblem } from "./missing-binding.ts";
 import { CONFIG_TOOLS } from "./tools.ts";
-import { unusedSettings } from "./unused.ts";
+import { unpricedLimits, unusedSettings } from "./unused.ts";
 
 interface Ports extends Pick<KernelPorts, "arm" | "audit" | "background" | "config">, NodesPort, PacksPort {
   readonly model: WarningPorts["model"];
@@ -46,8 +47,13 @@ const configMethods = ({ arm, audit, background, config, model, native, nodes, p
     (next, before) => missingBindingProblem(next, before, embedding.ai !== undefined),
     packs.problem,
   );
+  const hasPrice = (): boolean => {
+    const effective = config.effective();
+    return modelLimits(effective.model, effective).price !== undefined;
+  };
   const warningsOf = (path: string, now: Readonly<GsvConfig>): readonly string[] => [
     ...unusedSettings(path, now, channelNames()),
+    ...unpricedLimits(path, now, config.effective().model, hasPrice()),
     ...agentsAt(path, now).flatMap((agent) => {
       const warning = modelWarning({ config, model }, agent.model);
       return warning === undefined ? [] : [`${agent.id}: ${warning}`];

@@ -1,5 +1,5 @@
 /** Settings that are stored and that nothing uses as they are: a warning, because the channel may be started later. PURE. */
-import type { GsvConfig } from "../../../../protocol/gen/types.ts";
+import type { GsvConfig, ModelRef } from "../../../../protocol/gen/types.ts";
 import { DEMO } from "../../models/resolve.ts";
 
 /** Names and values from the configuration are shown cut. */
@@ -46,6 +46,28 @@ export function unusedSettings(path: string, config: Readonly<GsvConfig>, channe
     default:
       return [];
   }
+}
+
+/** Settings of the model that decide whether it has a price. */
+const OF_PRICE = new Set(["provider", "id", "price"]);
+/**
+ * The warning about limits in dollars that the owner has set, while the usual model has no price: its calls count as tokens (rule SP3).
+ * `isPriced`: the model has a known price.
+ */
+export function unpricedLimits(path: string, { limits }: Readonly<GsvConfig>, model: ModelRef, isPriced: boolean): readonly string[] {
+  const [top, name = ""] = path.split(".");
+  const isTouched = top === "limits" || (top === "model" && (name === "" || OF_PRICE.has(name)));
+  const inDollars = Object.keys(limits ?? {}).filter(
+    (limit) => limit.endsWith("CostUsd") && (top !== "limits" || name === "" || name === limit),
+  );
+  const [first] = inDollars;
+  if (isPriced || !isTouched || first === undefined) return [];
+  const names = inDollars.map((limit) => `limits.${limit}`).join(", ");
+  const tokens = `\`gsv config set limits.${first.replace("CostUsd", "Tokens")} 1000000\``;
+  const price = '`gsv config set model.price \'{"input":1,"output":4}\'`';
+  return [
+    `${shown(`${model.provider}/${model.id}`)} has no known price, so ${names} ${inDollars.length === 1 ? "does" : "do"} not limit its calls. Limit its tokens: ${tokens}, or set its price in dollars for a million tokens: ${price}.`,
+  ];
 }
 
 /** What is about the server of a model, which the demo model does not have. */

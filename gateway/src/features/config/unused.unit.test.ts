@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { GsvConfig } from "../../../../protocol/gen/types.ts";
-import { unusedSettings } from "./unused.ts";
+import { unpricedLimits, unusedSettings } from "./unused.ts";
 
 const warned = (path: string, config: GsvConfig, channels: readonly string[] = ["whatsapp", "discord"]): readonly string[] =>
   unusedSettings(path, config, channels);
@@ -65,4 +65,18 @@ test("[F1] a place of a cloud that has another form than its places is stored wi
     assert.deepEqual(warned("cloud", { cloud: { vertexLocation } }), [], vertexLocation);
   assert.equal(warned("cloud", { cloud: { vertexLocation: "moon", awsRegion: "moon" } }).length, 2);
   assert.equal(warned("cloud.vertexLocation", { cloud: { vertexLocation: "moon", awsRegion: "moon" } }).length, 1);
+});
+test("[SP3] a limit in dollars is stored with a warning while the model has no price", () => {
+  const model = { provider: "openai", id: "fake-1" };
+  const config: GsvConfig = { limits: { runCostUsd: 1, dayTokens: 5, dayCostUsd: 2 } };
+  const said = (path: string, isPriced = false): string => unpricedLimits(path, config, model, isPriced).join();
+  assert.match(
+    said("limits.dayCostUsd"),
+    /^`openai\/fake-1` has no known price, so limits\.dayCostUsd does not limit its calls\. .*limits\.dayTokens 1000000`.*model\.price/,
+  );
+  for (const path of ["limits", "model", "model.id", "model.price"])
+    assert.match(said(path), /limits\.runCostUsd, limits\.dayCostUsd do not limit/);
+  for (const path of ["limits.dayTokens", "model.baseUrl", "userTimezone", "limits.monthCostUsd"]) assert.equal(said(path), "", path);
+  assert.equal(said("limits.dayCostUsd", true), "");
+  assert.deepEqual(unpricedLimits("model.id", {}, model, false), [], "the limits that are built in warn of nothing");
 });

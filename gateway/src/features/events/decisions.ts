@@ -9,6 +9,7 @@ import { isNoWord, NO_ONE } from "../../events/expiry.ts";
 import type { Topic, Topics } from "../../events/topics.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
+import { actorName } from "../../ports/actor.ts";
 import type { AgentSubscribersPort } from "../../ports/agents.ts";
 import type { EventQuestion, EventQuestionsPort } from "../../ports/approvals.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
@@ -74,7 +75,8 @@ export class Decisions {
       const asked = visible(scrub(topics.get(name)?.text(payload) ?? "")).slice(0, QUOTED_CHARS);
       const said = word === undefined ? "" : ` They said: ${visible(word)}`;
       const decided = decision === "approve" ? "approved" : "rejected";
-      const how = decidedBy === NO_ONE ? `${decided}: no one decided in ${LIMITS.eventWaitDays} days` : `${decided} by ${decidedBy}`;
+      const how =
+        decidedBy === NO_ONE ? `${decided}: no one decided in ${LIMITS.eventWaitDays} days` : `${decided} by ${actorName(decidedBy)}`;
       const noteOf = (event: string): string => `Your event ${id} (${event}) was ${how}.${said}`;
       const text = noteOf(`${name}: ${JSON.stringify(asked)}`);
       // A note has no label, and the conversation may have lost its own by a reset, so the model gets no text of others.

@@ -1,9 +1,10 @@
-/** The end of an attempt that reads a file of the workspace: in ranges, as fast as the destination acknowledges. */
+/** The end of an attempt that reads a file of the workspace, or a built-in one: in ranges, as fast as the destination acknowledges. */
 import { toHex } from "../../../../protocol/runtime/hex.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { CHUNK_HEADER_BYTES } from "../../../../protocol/runtime/chunk.ts";
 import { type Bucket, guarded, hasBody } from "../../storage/bucket.ts";
-import { isMark } from "../../storage/replace.ts";
+import type { WorkspacePath } from "../../storage/keys.ts";
+import { readableFile } from "../../storage/workspace/readable.ts";
 import { sha256OfStream } from "../../storage/workspace/received.ts";
 import type { Frame, SourceEnd, Tell } from "./ends.ts";
 import type { Facts } from "./attempt.ts";
@@ -13,8 +14,8 @@ const READ_BYTES = 4 * LIMITS.transferChunkBytes;
 
 export interface BucketSourcePorts {
   readonly bucket: Bucket;
-  readonly key: string;
-  readonly path: string;
+  readonly agentId: string;
+  readonly path: WorkspacePath;
   readonly facts: Facts;
   readonly tell: Tell;
   readonly chunk: (frame: Frame) => void;
@@ -23,11 +24,18 @@ export interface BucketSourcePorts {
   readonly background: (what: string, work: Promise<unknown>) => void;
 }
 
-export function bucketSource({ bucket, key, path, facts, tell, chunk, alive, background }: BucketSourcePorts): SourceEnd {
+interface FoundFile {
+  readonly sizeBytes: number;
+  readonly etag: string;
+  /** Where the bytes are: a key of the bucket, or the bytes of a built-in file. */
+  readonly at: string | Uint8Array<ArrayBuffer>;
+}
+
+export function bucketSource({ bucket, agentId, path, facts, tell, chunk, alive, background }: BucketSourcePorts): SourceEnd {
   let isClosed = false;
   let isPumping = false;
   let isComplete = false;
-  let found: { readonly sizeBytes: number; readonly etag: string; readonly sha256: string } | undefined;
+  let found: (FoundFile & { readonly sha256: string }) | undefined;
   let sent = 0;
   let acked = 0;
   const say: Tell = (happening) => {
@@ -37,17 +45,23 @@ export function bucketSource({ bucket, key, path, facts, tell, chunk, alive, bac
   const changed = (): void => failed("transfer.source_changed", `\`${path}\` changed while it was copied, so nothing was stored.`);
 
   async function ask(): Promise<void> {
-    const head = await guarded(`read \`${path}\``, () => bucket.head(key));
-    if (!head.ok) return failed(head.error.reason, head.error.message);
-    if (!head.value || isMark(head.value)) return failed("path.not_found", `There is no file \`${path}\` in the workspace.`);
-    const { size: sizeBytes, etag, checksums } = head.value;
-    const stored = facts.version === etag ? facts.sha256 : checksums.sha256 && toHex(checksums.sha256);
-    const sha256 = stored ?? (sizeBytes > LIMITS.transferBytes ? "" : await digest(etag));
-    if (sha256 === undefined) return;
-    found = { sizeBytes, etag, sha256 };
-    say({ kind: "found", sizeBytes, version: etag, sha256 });
+    const file = await readableFile(bucket, agentId, path);
+    if (!file.ok) return failed(file.error.reason, file.error.message);
+    if (file.value === undefined) return failed("path.not_found", `There is no file \`${path}\` in the workspace.`);
+    if (file.value.kind === "built_in") {
+      const { bytes, sha256 } = file.value;
+      found = { sizeBytes: bytes.length, etag: `builtin-${sha256}`, at: bytes, sha256 };
+    } else {
+      const { key, object } = file.value;
+      const { size: sizeBytes, etag, checksums } = object;
+      const stored = facts.version === etag ? facts.sha256 : checksums.sha256 && toHex(checksums.sha256);
+      const sha256 = stored ?? (sizeBytes > LIMITS.transferBytes ? "" : await digest(key, etag));
+      if (sha256 === undefined) return;
+      found = { sizeBytes, etag, at: key, sha256 };
+    }
+    say({ kind: "found", sizeBytes: found.sizeBytes, version: found.etag, sha256: found.sha256 });
   }
-  async function digest(etag: string): Promise<string | undefined> {
+  async function digest(key: string, etag: string): Promise<string | undefined> {
     const read = await guarded(`read \`${path}\``, async () => {
       const object = await bucket.get(key, { onlyIf: { etagMatches: etag } });
       return object && hasBody(object) ? sha256OfStream(object.body, alive) : undefined;
@@ -57,18 +71,22 @@ export function bucketSource({ bucket, key, path, facts, tell, chunk, alive, bac
     return read.ok ? read.value : undefined;
   }
 
-  async function pump({ sizeBytes, etag, sha256 }: NonNullable<typeof found>): Promise<void> {
+  /** A range of the file. Undefined: the file has changed. */
+  async function bytesOf({ at, etag }: FoundFile, offset: number, length: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    if (typeof at !== "string") return at.slice(offset, offset + length);
+    const object = await bucket.get(at, { range: { offset, length }, onlyIf: { etagMatches: etag } });
+    return object && hasBody(object) ? new Uint8Array(await object.arrayBuffer()) : undefined;
+  }
+
+  async function pump(file: NonNullable<typeof found>): Promise<void> {
     if (isPumping) return;
     isPumping = true;
+    const { sizeBytes, sha256 } = file;
     try {
       while (!isClosed && sent < sizeBytes) {
         const wanted = Math.min(READ_BYTES, sizeBytes - sent);
         if (LIMITS.transferWindowBytes - (sent - acked) < wanted) return;
-        const range = { offset: sent, length: wanted };
-        const read = await guarded(`read \`${path}\``, async () => {
-          const object = await bucket.get(key, { range, onlyIf: { etagMatches: etag } });
-          return object && hasBody(object) ? new Uint8Array(await object.arrayBuffer()) : undefined;
-        });
+        const read = await guarded(`read \`${path}\``, () => bytesOf(file, sent, wanted));
         if (!read.ok) return failed(read.error.reason, read.error.message);
         if (read.value?.length !== wanted) return changed();
         for (let at = 0; at < wanted && !isClosed; at += LIMITS.transferChunkBytes) {

@@ -8,6 +8,8 @@ import type { NodesPort } from "../../ports/nodes.ts";
 import { type Failure, type Result, succeed } from "../../ports/result.ts";
 import type { StopPort } from "../../ports/sessions.ts";
 import type { Bucket } from "../../storage/bucket.ts";
+import { builtinPaths } from "../../storage/skills/builtin/index.ts";
+import { readableFile } from "../../storage/workspace/readable.ts";
 import { currentFile, isFolder, receiveProblem, replaceProblem, treeProblem } from "../../storage/workspace/received.ts";
 import { isOfClient, pairProblem, parseEndpoint, type Endpoint } from "./endpoint.ts";
 import type { TransferRunner } from "./runner.ts";
@@ -148,12 +150,12 @@ async function destinationProblem({ bucket }: CreatePorts, { agentId, isForced }
 async function sourceProblem({ bucket }: CreatePorts, { agentId }: NewTransfer, from: Endpoint): Promise<Failure | undefined> {
   if (from.kind !== "workspace") return undefined;
   const { path } = from;
-  const current = await currentFile(bucket, agentId, path);
+  const current = await readableFile(bucket, agentId, path);
   if (!current.ok) return current;
   if (current.value !== undefined) return undefined;
   const folder = await isFolder(bucket, agentId, path);
   if (!folder.ok) return folder;
-  if (folder.value)
+  if (folder.value || builtinPaths(path).length > 0)
     return fail("transfer.bad_endpoint", `\`${path}\` is a folder of the workspace.`, "Add `-r` to copy it with everything in it.");
   return fail("path.not_found", `There is no file \`${path}\` in the workspace.`, "List its files: `gsv workspace ls`.");
 }

@@ -9,7 +9,6 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import type { NodesPort } from "../../ports/nodes.ts";
 import type { StopPort } from "../../ports/sessions.ts";
 import type { Bucket } from "../../storage/bucket.ts";
-import { fileKey } from "../../storage/keys.ts";
 import { removeParts } from "../../storage/workspace/received.ts";
 import { bucketDestination } from "./bucket-destination.ts";
 import { bucketSource } from "./bucket-source.ts";
@@ -304,15 +303,10 @@ export class TransferRunner {
     const [nodeFrom, nodeTo] = [onNode(source, from), onNode(destination, to)];
     const taint = taintOf(row.taint, taintFrom(source, nodes.list()));
     return {
-      source: nodeFrom
-        ? nodeSource(nodeFrom)
-        : bucketSource({
-            ...shared,
-            key: source.kind === "workspace" ? fileKey(agentId, source.path) : "",
-            path: source.path,
-            facts: row.facts,
-            chunk: (frame) => this.#chunk(live(), frame),
-          }),
+      source:
+        source.kind === "workspace"
+          ? bucketSource({ ...shared, agentId, path: source.path, facts: row.facts, chunk: (frame) => this.#chunk(live(), frame) })
+          : nodeSource(nodeFrom ?? never()),
       destination:
         destination.kind === "workspace"
           ? bucketDestination({

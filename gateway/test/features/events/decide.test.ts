@@ -93,7 +93,7 @@ describe("[EV7] [EV12] a question about an event", () => {
     expect(await show(entry.event)).toMatchObject({ status: "rejected", decision: "reject", word: "Too much." });
     expect(await show(entry.event)).not.toHaveProperty("code");
     expect(notes()).toMatchObject([{ key: `event:${entry.event}:decision`, forModel: true }]);
-    expect(notes()[0]?.text).toMatch(/was rejected by client:\S+ .*\. They said: Too much\.$/);
+    expect(notes()[0]?.text).toMatch(/was rejected by client:\S+ \(token \S+\)\. They said: Too much\.$/);
   });
   test("[A11] shows no stored secret", async () => {
     await owner.ok("config.set", { path: "apiKeys.openai", value: "sk-canary-1234567890abcdef" });

@@ -62,6 +62,36 @@ describe("a file of the workspace becomes one of a machine", () => {
     expect(await look(owner, id)).toMatchObject({ state: "done", doneBytes: bytes.length });
   });
 
+  test("[TF18] a built-in file is copied as it is read, and so are those of shared skills", async () => {
+    const [owner, laptop] = [await client(), await machine("laptop")];
+    const path = "skills/coding/SKILL.md";
+    const { content } = await owner.ok<{ content: string }>("workspace.read", { path });
+    await env.STORAGE.put("skills/shared/SKILL.md", "shared");
+    const copies = [
+      [path, content],
+      ["skills/shared/SKILL.md", "shared"],
+    ] as const;
+    for (const [index, [source, text]] of copies.entries()) {
+      const id = newId();
+      await create(owner, id, `gsv:${source}`, `laptop:${index}.md`);
+      const asked = await laptop.asked("transfer.receive", index);
+      const size = new TextEncoder().encode(text).length;
+      expect(asked).toMatchObject({ size, sha256: await sha256(text) });
+      await laptop.peer.ok("transfer.accept", { transferId: asked.transferId, offset: 0 });
+      await laptop.peer.ok("transfer.ack", { transferId: asked.transferId, offset: size });
+      await laptop.asked("transfer.end", index);
+      const sent = laptop.chunks.filter(({ attemptId }) => attemptId === asked.transferId);
+      expect(new TextDecoder().decode(sent[0]?.bytes)).toBe(text);
+      await laptop.peer.ok("transfer.done", { transferId: asked.transferId, bytesWritten: size, sha256: await sha256(text) });
+      expect(await ended(owner, id)).toMatchObject({ state: "done", doneBytes: size });
+    }
+    await env.STORAGE.put("agents/main/skills/coding/SKILL.md", "my own");
+    await create(owner, newId(), `gsv:${path}`, "laptop:own.md");
+    expect(await laptop.asked("transfer.receive", 2)).toMatchObject({ size: 6, sha256: await sha256("my own") });
+    const folder = { id: newId(), source: "gsv:skills/meeting-notes", destination: "laptop:x" };
+    expect(await owner.refused("transfer.create", folder)).toMatchObject({ reason: "transfer.bad_endpoint" });
+  });
+
   test("[TF3] a machine that reports another checksum has not succeeded", async () => {
     const { owner, laptop, id, attemptId } = await begin();
     await takeAll(laptop, attemptId);
