@@ -6,6 +6,7 @@ use gsv_protocol::types::{
     EventsShowParams,
 };
 
+use super::actors::Actors;
 use super::context::Context;
 use crate::args::{EventsCommand, EventsList};
 use crate::clean::{clean, one_line};
@@ -122,7 +123,11 @@ fn details(event: &DomainEvent, now: u64) -> Vec<(&'static str, Option<String>)>
     let decision = event.decision.map(|decision| {
         let by = event.decided_by.as_deref().unwrap_or_default();
         let at = event.decided_at.map_or_else(String::new, |at| ago(at, now));
-        format!("{} by {}, {at}", decision.as_str(), one_line(by, 200))
+        format!(
+            "{} by {}, {at}",
+            decision.as_str(),
+            one_line(&Actors::default().name(by), 200)
+        )
     });
     let foreign = event.label == "peer" || event.label == "world";
     vec![

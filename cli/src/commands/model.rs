@@ -61,7 +61,10 @@ pub async fn run(context: &Context, command: ModelCommand) -> Outcome {
             let server = choose(&client, &model).await?;
             let others = others(&client).await?;
             client.close().await;
-            let words = format!("{} answers from now on.", name(&model));
+            let words = format!(
+                "{} answers from now on. A conversation with a model of its own keeps it; `/model default` there ends that.",
+                name(&model)
+            );
             out.done(&json!({ "model": model }), &words);
             for warning in server.into_iter().chain(others) {
                 out.warn(&warning);
@@ -221,7 +224,9 @@ pub async fn choose(client: &Client, model: &ModelRef) -> Outcome<Option<String>
             return choose_apart(client, model).await;
         };
         let before = config.remove("model").unwrap_or_default();
-        let (after, warning) = with_model(before, model);
+        let own = config.get("providers").and_then(|servers| servers.get(&model.provider));
+        let has_server = own.is_some_and(|own| own.get("baseUrl").is_some());
+        let (after, warning) = with_model(before, model, has_server);
         config.insert("model".to_owned(), after);
         let config = Value::Object(config);
         let params = ConfigReplaceParams { config, version };
@@ -234,7 +239,7 @@ pub async fn choose(client: &Client, model: &ModelRef) -> Outcome<Option<String>
 }
 /// For an older gateway, which gives no version of its settings.
 async fn choose_apart(client: &Client, model: &ModelRef) -> Outcome<Option<String>> {
-    let (value, warning) = with_model(settings(client).await?, model);
+    let (value, warning) = with_model(settings(client).await?, model, false);
     let path = "model".to_owned();
     client
         .call::<ConfigSet>(ConfigSetParams { path, value })
@@ -245,14 +250,14 @@ async fn choose_apart(client: &Client, model: &ModelRef) -> Outcome<Option<Strin
 /// Settings about the server of the provider before. Its headers are secrets: the next provider must not get them.
 const OF_SERVER: [&str; 3] = ["baseUrl", "wire", "headers"];
 
-/// The settings of the model, and what to tell about the server that they named.
-fn with_model(mut value: Value, model: &ModelRef) -> (Value, Option<String>) {
+/// The settings of the model, and what to tell about the server that they named. `has_server`: the provider has a server of its own.
+fn with_model(mut value: Value, model: &ModelRef, has_server: bool) -> (Value, Option<String>) {
     if !value.is_object() {
         value = json!({});
     }
     let before = value.get("provider").and_then(Value::as_str).unwrap_or(DEMO).to_owned();
     let warning = (before != model.provider)
-        .then(|| of_another_server(&mut value, &before, &model.provider))
+        .then(|| of_another_server(&mut value, &before, &model.provider, has_server))
         .flatten();
     value["provider"] = json!(model.provider);
     value["id"] = json!(model.id);
@@ -260,7 +265,7 @@ fn with_model(mut value: Value, model: &ModelRef) -> (Value, Option<String>) {
 }
 
 /// Removes them: a key and a message for the next provider never go to an address that was set before it was chosen.
-fn of_another_server(value: &mut Value, before: &str, next: &str) -> Option<String> {
+fn of_another_server(value: &mut Value, before: &str, next: &str, has_server: bool) -> Option<String> {
     let fields = value.as_object_mut()?;
     let text = |name: &str| {
         fields
@@ -280,6 +285,7 @@ fn of_another_server(value: &mut Value, before: &str, next: &str) -> Option<Stri
     let (before, next) = (one_line(before, 100), one_line(next, 100));
     let keep = match address {
         None => String::new(),
+        Some(_) if before == DEMO && has_server => String::new(),
         // The demo model has no server, so the address may be meant for the model that is chosen now.
         Some(address) if before == DEMO => {
             let server = server_setting(&address, wire.as_deref());
