@@ -139,6 +139,9 @@ export class Session extends DurableObject<Env> implements SessionPort, MovableP
   answerApproval(answer: ApprovalAnswer) {
     return this.#service.answerApproval(answer);
   }
+  lookAtLimit() {
+    return this.#service.lookAtLimit();
+  }
   hold(held: boolean) {
     return this.#service.hold(held);
   }

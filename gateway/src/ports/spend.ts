@@ -59,6 +59,8 @@ export type MoreOffer = ({ readonly of: RunLimit; readonly amount: number } | { 
   readonly why: string;
   /** The setting of the limit. */
   readonly setting: string;
+  /** The least with which the refused model call makes sense. Absent: no call was refused. */
+  readonly least?: Amount;
 };
 /** The settings of a run's own limits. */
 export const RUN_LIMITS = {

@@ -10,6 +10,7 @@ import type { Applied } from "./apply.ts";
 import { CommandRunner, repeated } from "./command-runner.ts";
 import { directiveOnlyText } from "./commands.ts";
 import type { SessionDriver } from "./driver.ts";
+import { lookAtLimit } from "./limit-look.ts";
 import { type IntakeMessage, takeIn, withFiles, withMode } from "./intake.ts";
 import type { State } from "./machine/state.ts";
 import { effectivePolicy, resetDue } from "./reset-policy.ts";
@@ -60,7 +61,8 @@ export class MessageAcceptor {
       case "message": {
         const hasFiles = (input.attachments?.length ?? 0) > 0;
         const take = (): Promise<Result<ChatSendResult>> => this.#message(input, intake);
-        return this.#acceptInOrder(hasFiles || intake.incoming.directives.model !== undefined, async () => {
+        const isPaused = this.#driver.state?.run.phase === "paused";
+        return this.#acceptInOrder(hasFiles || isPaused || intake.incoming.directives.model !== undefined, async () => {
           const { directives } = intake.incoming;
           const refused = directives.model && (await this.#badModel(directives, input.identity));
           return refused ?? (hasFiles ? this.#driver.waits.withFiles(take) : take());
@@ -95,6 +97,7 @@ export class MessageAcceptor {
     if (!whole.ok) return whole;
     const intake = whole.value;
     await this.#refreshPolicy();
+    await this.#lookAtLimit(input);
     const phase = this.#driver.state?.run.phase ?? "idle";
     if (input.contextVersion !== undefined && phase === "idle") this.#driver.contexts.confirm(input.contextVersion, this.#driver.wall());
     const birth = { identity: input.identity };
@@ -155,6 +158,11 @@ export class MessageAcceptor {
     const { contexts } = this.#driver;
     if (contexts.known && this.#driver.wall() - state.updatedAt < POLICY_FRESH_MS) return;
     await within(this.#after, POLICY_WAIT_MS, contexts.current().then(noop, noop), noop);
+  }
+  /** The message must not end a run whose limit was raised meanwhile (rule SP10). */
+  async #lookAtLimit({ quiet, held, messageId }: SessionSend): Promise<void> {
+    if (this.#driver.state?.run.phase !== "paused" || quiet || held || this.#driver.store.seen(`m:${messageId}`)) return;
+    await within(this.#after, POLICY_WAIT_MS, lookAtLimit(this.#driver).then(noop, noop), noop);
   }
   #resetDue(state: State): "daily" | "idle" | undefined {
     const config = this.#driver.contexts.known?.config;

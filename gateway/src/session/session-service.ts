@@ -53,6 +53,7 @@ import { mayReport } from "../calls/rules.ts";
 import { MessageAcceptor } from "./accept-message.ts";
 import { patchedModel } from "../models/choose.ts";
 import type { SessionDriver } from "./driver.ts";
+import { lookAtLimit } from "./limit-look.ts";
 import { describePatch, execMessage, type SettingsChange } from "./intake.ts";
 import { gaveNothing } from "../policy/taint.ts";
 import type { ArchiveEnd, EventBody } from "./machine/event.ts";
@@ -231,6 +232,10 @@ export class SessionService implements Omit<SessionPort, "erase"> {
       ...(why === undefined ? {} : { why: head(why, WHY_CHARS) }),
       ...(endedAt === undefined ? {} : { endedAt }),
     });
+  }
+
+  lookAtLimit(): Promise<void> {
+    return lookAtLimit(this.#driver);
   }
 
   // ---------------------------------------------------------------- looking

@@ -67,9 +67,19 @@ export interface Ended {
   readonly outcome: ModelOutcome;
   readonly spent?: SpendSum;
 }
-export type Allowed =
-  | { readonly ok: true; readonly call: AllowedCall }
-  | { readonly ok: false; readonly error: GsvError; readonly retryable: boolean; readonly offer?: MoreOffer };
+interface Refused {
+  readonly ok: false;
+  readonly error: GsvError;
+  readonly retryable: boolean;
+  readonly offer?: MoreOffer;
+}
+export type Allowed = { readonly ok: true; readonly call: AllowedCall } | Refused;
+/** A run that has paused at a limit, and what it may use now. */
+export interface FitAsk {
+  readonly run: NonNullable<CallAsk["run"]>;
+  readonly offer: MoreOffer;
+  readonly ownBudget: Budget;
+}
 
 interface Purse extends SpendGrant {
   readonly guest: string | undefined;
@@ -107,13 +117,13 @@ export class SpendGate {
     const whole = costOf(terms.output);
     const least = costOf(Math.min(terms.output, LEAST_ANSWER + terms.thinking));
     const over = ownBudget && run ? overRun(run, ownBudget, least) : undefined;
-    if (over !== undefined) return { ok: false, ...over, retryable: false };
+    if (over !== undefined) return { ok: false, ...withLeast(over, least), retryable: false };
     const need = ownBudget && run ? smaller(whole, leftOf(run, ownBudget)) : whole;
     if (!this.#covers(need, guest)) {
       const of = guest === undefined ? {} : { guest };
       const raises = run?.extra?.raises;
       const refused = await this.#reserve({ identity: state.identity, ...of, need, least, ...(raises ? { raises } : {}) });
-      if (refused) return refused;
+      if (refused) return withLeast(refused, least);
     }
     const purse = this.#purse;
     // Ended by the ledger meanwhile: what was granted for this call is still set aside there, with the next question.
@@ -135,6 +145,21 @@ export class SpendGate {
         cancel: () => this.#close(amount, NOTHING),
       },
     };
+  }
+
+  /** Whether the call at which a run has paused fits its limits now (rule SP10). Rejects when the ledger does not say. */
+  async fits({ run, offer, ownBudget }: FitAsk): Promise<boolean> {
+    const state = this.#ports.state();
+    const { least } = offer;
+    if (state === undefined || least === undefined) return true;
+    if (overRun(run, ownBudget, least) !== undefined) return false;
+    if (offer.of !== "period") return true;
+    const guest = guestOf(state.identity, run.origin);
+    const raises = run.extra?.raises;
+    const of = { ...(guest === undefined ? {} : { guest }), ...(raises ? { raises } : {}) };
+    const refused = await this.#reserve({ identity: state.identity, ...of, need: least, least });
+    if (refused?.retryable) throw new Error(refused.error.message);
+    return refused === undefined;
   }
 
   /**
@@ -172,7 +197,7 @@ export class SpendGate {
       purse.tokens >= need.tokens
     );
   }
-  async #reserve(ask: Omit<SpendAsk, "report">): Promise<Allowed | undefined> {
+  async #reserve(ask: Omit<SpendAsk, "report">): Promise<Refused | undefined> {
     const { gateway, state, failed } = this.#ports;
     this.#purse = undefined;
     const answer = await gateway.reserveSpend({ ...ask, report: state()?.spend ?? NO_REPORT }).catch((error: unknown) => {
@@ -206,6 +231,8 @@ export class SpendGate {
   }
 }
 
+const withLeast = <T extends { readonly offer?: MoreOffer }>(refused: T, least: Amount): T =>
+  refused.offer === undefined ? refused : { ...refused, offer: { ...refused.offer, least } };
 /** Undefined: the provider counted nothing. */
 const countedOf = ({ usage }: ModelOutcome): Usage | undefined => (usage !== undefined && usage.total > 0 ? usage : undefined);
 const withUsage = (outcome: Extract<ModelOutcome, { kind: "replied" }>, usage: Usage): ModelOutcome => ({

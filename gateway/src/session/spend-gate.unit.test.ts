@@ -101,6 +101,27 @@ describe("a model call", () => {
     thinking.answer = far.answer;
     assert.equal(allowed(await thinking.gate({ ...PRICED, thinking: 1_000 }).begin(ask())).maxTokens, 5_000);
   });
+  test("[SP10] a run that has paused at its own limit, or at one of the ledger, fits when the limit was raised", async () => {
+    const far = new Far();
+    const gate = far.gate();
+    const run = { ...RUN, spent: { input: 1, output: 1, total: 2, costUsd: 0.96 } };
+    const refused = await gate.begin(ask({ run }));
+    assert.ok(!refused.ok && refused.offer);
+    const own = (costUsd: number): Promise<boolean> =>
+      gate.fits({ run, offer: refused.offer ?? assert.fail(), ownBudget: { steps: 1, ms: 1, costUsd } });
+    assert.deepEqual([await own(1), await own(1.01), await own(1.02)], [false, false, true]);
+    assert.equal(far.asks.length, 0);
+    const raise = { scope: "day", unit: "costUsd", period: "2026-03-01", amount: 1 } as const;
+    const offer = { of: "period", raise, why: "", setting: "limits.dayCostUsd", least: { costUsd: 0.1, tokens: 0 } } as const;
+    const ofDay = (): Promise<boolean> => gate.fits({ run: RUN, offer, ownBudget: { steps: 1, ms: 1, costUsd: 1 } });
+    far.answer = () => ({ ok: false, settled: 0, error: { reason: "budget.day", message: "Used up." } });
+    assert.equal(await ofDay(), false);
+    far.answer = ({ need, report }) => ({ ok: true, settled: report.count, grant: { ...need, calls: 1, until: far.now + 1 } });
+    assert.equal(await ofDay(), true);
+    assert.deepEqual(far.asks.at(-1)?.least, offer.least);
+    far.answer = () => Promise.reject(new Error("the gateway is away"));
+    await assert.rejects(ofDay());
+  });
   test("[SP1] [R1] is refused, without a question, when the run's own budget leaves less than its least", async () => {
     const far = new Far();
     const refused = await far.gate().begin(ask({ run: { ...RUN, spent: { input: 1, output: 1, total: 2, costUsd: 0.96 } } }));
@@ -120,6 +141,7 @@ describe("a model call", () => {
       sentence(ofOwner.error),
       /its \$0\.02, .*This limit is your setting `limits\.runCostUsd`: raise it, or let the job do less at once\.$/,
     );
+    assert.equal(refused.offer?.least?.costUsd.toFixed(5), "0.05096");
     const near = allowed(await far.gate().begin(ask({ run: { ...RUN, spent: { input: 1, output: 1, total: 2, costUsd: 0.9 } } })));
     assert.equal(near.maxTokens, 9_000);
     assert.equal(far.asks.length, 1);

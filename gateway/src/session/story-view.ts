@@ -39,6 +39,9 @@ export function storyIn(state: State, runId: string | undefined, rows: readonly 
   const answers = rows.filter((row): row is AssistantRow => row.kind === "assistant");
   const cause = rows.find((row) => row.kind === "user");
   const end = endOf(state, runId, rows);
+  const atEnd = failedAtEnd(state, runId, rows);
+  // Paid for, too: a call that got no answer, or whose answer was refused.
+  const failed = [...answers.flatMap((row) => row.failed ?? []), ...(atEnd ?? [])];
   return {
     ok: true,
     value: {
@@ -47,8 +50,8 @@ export function storyIn(state: State, runId: string | undefined, rows: readonly 
       ...(cause?.kind === "user" ? { origin: causeText(cause.origin).slice(0, 256) } : {}),
       startedAt: first.at,
       ...end,
-      usage: sumOf(answers.map(({ message }) => message.usage)),
-      ...failedAtEnd(state, runId, rows),
+      usage: sumOf([...answers.map(({ message }) => message.usage), ...failed.flatMap(({ usage }) => usage ?? [])]),
+      ...(atEnd === undefined ? {} : { failed: atEnd.map(failedOf) }),
       steps: answers.slice(-MAX_STEPS).map((row) => stepOf(state, row, rows)),
       left: Math.max(0, answers.length - MAX_STEPS),
     },
@@ -131,10 +134,9 @@ const failedOf = ({ at, reason, usage, sent }: FailedCall): StoryFailed => ({
   ...(sent === undefined ? {} : { sent: sentOf(sent) }),
 });
 /** The failed calls of the step that the run is in now, or has ended in. */
-function failedAtEnd({ run }: State, runId: string, rows: readonly LogRow[]): Pick<RunStory, "failed"> {
+function failedAtEnd({ run }: State, runId: string, rows: readonly LogRow[]): readonly FailedCall[] | undefined {
   const waiting = run.phase === "archiving" ? run.resume : run.phase === "thinking" || run.phase === "paused" ? run : undefined;
-  const failed = waiting?.runId === runId ? waiting.failed : rows.findLast(isEnd)?.failed;
-  return failed === undefined ? {} : { failed: failed.map(failedOf) };
+  return waiting?.runId === runId ? waiting.failed : rows.findLast(isEnd)?.failed;
 }
 function callOf({ run }: State, callId: string, name: string, rows: readonly LogRow[]): StoryCall {
   const result = rows.find((row): row is ToolResultRow => row.kind === "toolResult" && row.callId === callId);

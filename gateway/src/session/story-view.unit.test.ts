@@ -93,4 +93,28 @@ describe("[AU7] a story", () => {
     assert.equal(idOf({ callId: asCallId("c6/0") }), "r2");
     assert.equal(idOf({ callId: asCallId("c7/0") }), "run.not_found");
   });
+  test("counts what calls without an answer and refused answers have used, as the ledger does", () => {
+    const usage = (input: number) => ({ input, output: 50, total: input + 50, costUsd: 0.5 });
+    const answer = assistant(2, 1);
+    const failed = { at: 0, reason: "model.timeout", usage: usage(100) };
+    const log: readonly LogRow[] = [
+      user(1),
+      { ...answer, failed: [failed], message: { ...answer.message, usage: usage(10) } },
+      {
+        ...note(3, "r", "error"),
+        failed: [
+          { at: 0, reason: "autonomy.boundary", usage: usage(1_180) },
+          { at: 0, reason: "interrupted" },
+        ],
+      },
+    ] as readonly LogRow[];
+    const { state, store } = world(log);
+    const story = storyOf(state, store, {});
+    assert.ok(story.ok);
+    assert.deepEqual(story.value.usage, { input: 1_290, output: 150, total: 1_440, costUsd: 1.5 });
+    assert.deepEqual(
+      story.value.failed?.map(({ reason }) => reason),
+      ["autonomy.boundary", "interrupted"],
+    );
+  });
 });

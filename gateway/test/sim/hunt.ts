@@ -104,10 +104,11 @@ export async function approvals(from: number, seeds: number, sum: Tally): Promis
     await one({ ...randomScenario(seed), asks: seed % 4 === 0 ? "all" : "some" }, sum);
     await one({ seed, messages: 4, asks: "all", stubborn: true }, sum);
   }
-  // [SP10] Runs at their limit: answered, followed by a message, or without an answer.
+  // [SP10] Runs at their limit: answered, followed by a message, without an answer, or with a limit that is raised meanwhile.
   for (let seed = from; seed < from + seeds; seed++) {
     await one({ ...randomScenario(seed), stepsPerRun: 1 + (seed % 2) }, sum);
     await one({ seed, messages: 1 + (seed % 2), silent: true, stepsPerRun: 1 }, sum);
+    await one({ ...randomScenario(seed), silent: seed % 2 === 0, stepsPerRun: 1, raises: 3 }, sum);
   }
   // An answer with more than 20 questions is rare: histories are tried until one has it.
   for (let seed = 1; seed <= MOST_CROWDS && !sum.transitions.has("tooManyQuestions"); seed++)

@@ -23,6 +23,8 @@ const LLM_MS = 15_000;
 export class Settings {
   /** How often the policy has changed. The version of the settings also names the machines that are away. */
   policy = 0;
+  /** By how many steps the limit of a run was raised. */
+  moreSteps = 0;
   readonly #options: SettingsOptions;
 
   constructor(options: SettingsOptions) {
@@ -54,14 +56,14 @@ export class Settings {
     const config: RunContext["config"] = {
       model: { provider: "sim", id: "sim", fallbacks: [] },
       timeouts: { llmMs: LLM_MS, toolMs: TOOL_MS },
-      limits: { ...LIMITS_OF_RUN, stepsPerRun: this.#options.stepsPerRun },
+      limits: { ...LIMITS_OF_RUN, stepsPerRun: this.#options.stepsPerRun + this.moreSteps },
       session: { mainKey: "main", defaultResetPolicy: idleMinutes === undefined ? { mode: "manual" } : { mode: "idle", idleMinutes } },
       userTimezone: "UTC",
       // What no rule asks about runs: the mode of a gateway without a setting asks about each command.
       toolApproval: { defaultDecision: "allow", ...(this.#options.asks === undefined ? {} : this.#toolApproval()) },
     };
     return {
-      version: `v${this.policy}${this.#options.nodes.map(({ id }) => (isAway(id) ? `-${id}` : "")).join("")}`,
+      version: `v${this.policy}${this.moreSteps === 0 ? "" : `+${this.moreSteps}`}${this.#options.nodes.map(({ id }) => (isAway(id) ? `-${id}` : "")).join("")}`,
       config: { ...config, model: { ...config.model, fallbacks: [{ provider: "sim", id: "second" }] } },
       agent: { id: asAgentId(this.#options.agentId) },
       tools: [

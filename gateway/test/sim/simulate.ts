@@ -35,6 +35,8 @@ export interface Scenario {
   /** The owner answers no question. */
   readonly silent?: boolean;
   readonly stepsPerRun?: number;
+  /** How often the owner raises the limit of steps; the session is told each time, or finds out with the next message. */
+  readonly raises?: number;
   /** Machines are away for long, and most calls may wait for them. */
   readonly waits?: boolean;
   /** Some messages are for the run under way or in its place, and some of all are of a guest. */
@@ -66,6 +68,14 @@ const CALM_MS = 600_000;
 const MAX_STEPS = 20_000;
 /** Lets all pending microtasks run. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+function planRaises({ raises = 0 }: Scenario, world: World, plan: (work: () => void) => void, look: () => void): void {
+  for (let index = 0; index < raises; index++)
+    plan(() => {
+      world.settings.moreSteps += 1;
+      if (index % 2 === 0) look();
+    });
+}
 
 export async function simulate(scenario: Scenario): Promise<Report> {
   const {
@@ -196,6 +206,13 @@ export async function simulate(scenario: Scenario): Promise<Report> {
       );
     });
   };
+
+  const look = (): void =>
+    insist(
+      () => world.call((service) => service.lookAtLimit()),
+      () => {},
+    );
+  planRaises(scenario, world, plan, look);
 
   for (let index = 0; index < messages; index++) {
     const message: Sent = {

@@ -65,7 +65,7 @@ interface Incarnation {
 export class World {
   readonly time = new VirtualTime();
   readonly rng: Rng;
-  readonly stepsPerRun: number;
+  readonly #stepsPerRun: number;
   readonly disk = new MemoryStore();
   readonly nodes: readonly FakeNode[];
   readonly model: FakeModel;
@@ -100,7 +100,7 @@ export class World {
   constructor(options: WorldOptions) {
     this.#options = options;
     this.rng = rng(options.seed);
-    this.stepsPerRun = options.stepsPerRun ?? LIMITS_OF_RUN.stepsPerRun;
+    this.#stepsPerRun = options.stepsPerRun ?? LIMITS_OF_RUN.stepsPerRun;
     this.faulty = options.faults;
     this.channelGone = options.channelGone ?? false;
     this.window = options.window;
@@ -114,7 +114,7 @@ export class World {
     this.settings = new Settings({
       agentId: IDENTITY.agentId,
       nodes: this.nodes,
-      stepsPerRun: this.stepsPerRun,
+      stepsPerRun: this.#stepsPerRun,
       idleMinutes: options.idleMinutes,
       asks: options.asks,
       waits: options.waits ?? false,
@@ -143,6 +143,10 @@ export class World {
       waits: options.waits ?? false,
       problem: (what) => this.problem(what),
     });
+  }
+  /** The highest limit so far. */
+  get stepsPerRun(): number {
+    return this.#stepsPerRun + this.settings.moreSteps;
   }
   problem(what: string): void {
     if (this.problems.length < 20) this.problems.push(what);

@@ -38,6 +38,7 @@ import { covers } from "../../policy/grants.ts";
 import { EventQuestions, isEventKey } from "./event-questions.ts";
 import { GrantStore } from "./grant-store.ts";
 import { allowingRules, choiceOf, choicesOf, grantNow, removeRule, ruleNamed, shownGrant } from "./granting.ts";
+import { LimitQuestions } from "./limit-questions.ts";
 import { APPROVAL_MIGRATIONS } from "./migrations.ts";
 import { ApprovalStore, type Asked } from "./store.ts";
 
@@ -48,7 +49,7 @@ const whyText = (why: string): string =>
 
 export type ApprovalPorts = SessionsPort &
   NotifyPort &
-  Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "connections" | "database" | "ids" | "now" | "scrub">;
+  Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "connections" | "contextVersion" | "database" | "ids" | "now" | "scrub">;
 export interface Answer {
   readonly code: string;
   readonly decision: ApprovalAnswerKind;
@@ -77,6 +78,7 @@ export const approvalsFeature: FeatureDefinition<
     const store = new ApprovalStore(ports.database);
     const grants = new GrantStore(ports.database);
     const events = new EventQuestions(store, ports);
+    const limits = new LimitQuestions(store, ports);
     const listeners = new Set<(change: ApprovalChange) => void>();
     const record = (entry: Parameters<typeof audit.append>[0]): void => background("audit", audit.append(entry));
 
@@ -161,6 +163,7 @@ export const approvalsFeature: FeatureDefinition<
           ...(again === undefined ? {} : { again }),
         });
       }
+      limits.changed(sessionKey, store.waiting(sessionKey));
       const codes = changes.ended.map(({ end }) => end.code);
       if (changes.asked.length + codes.length > 0) for (const listener of [...listeners]) listener({ sessionKey, ended: codes });
       store.bound();
@@ -289,10 +292,12 @@ export const approvalsFeature: FeatureDefinition<
       runContext: ({ agentId, sessionKey }) => ({ grants: grants.for(agentId, sessionKey, now()) }),
       contextVersion: () => `grants ${grants.version()}`,
       sessionGone({ key }) {
+        limits.changed(key, []);
         store.forget(key);
         grants.forget(key);
       },
       alarms: [
+        { name: "limits_changed", next: () => limits.next(), run: () => limits.run() },
         { name: "approvals_ended", next: () => store.nextPrune(), run: (at) => store.prune(at) },
         { name: "grants_ended", next: () => grants.nextPrune(), run: (at) => grants.prune(at) },
       ],

@@ -186,6 +186,10 @@ export class ApprovalStore {
   offers(): readonly Asked[] {
     return this.#where("offer IS NOT NULL ORDER BY expires_at, code");
   }
+  /** The questions about limits. */
+  limits(): readonly ApprovalEntry[] {
+    return this.#where("json_extract(entry, '$.limit') ORDER BY expires_at, code").map(({ entry }) => entry);
+  }
   #asked(sessionKey: string): readonly Asked[] {
     return this.#where("session_key = ? ORDER BY expires_at, code", sessionKey);
   }

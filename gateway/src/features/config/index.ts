@@ -1,6 +1,7 @@
 /** Reads and changes the configuration. A change applies from the next model call on, because runs compare its version. */
 import type { AgentConfig, GsvConfig } from "../../../../protocol/gen/types.ts";
 import { loadRegexEngine } from "../../policy/load.ts";
+import type { ConfigWarnings, ConfigWarningsPort } from "../../ports/config-warnings.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { NodesPort } from "../../ports/nodes.ts";
 import type { PacksPort } from "../../ports/packs.ts";
@@ -25,10 +26,13 @@ interface Ports extends Pick<KernelPorts, "arm" | "audit" | "background" | "conf
   readonly embedding: { readonly ai: object | undefined };
 }
 
-export const configFeature: FeatureDefinition<Ports, object> = {
+export const configFeature: FeatureDefinition<Ports, ConfigWarningsPort> = {
   name: "config",
   tools: CONFIG_TOOLS,
-  create: (ports) => ({ offers: {}, methods: configMethods(ports) }),
+  create: (ports) => {
+    const others: ConfigWarnings[] = [];
+    return { offers: { configWarnings: { add: (warnings) => void others.push(warnings) } }, methods: configMethods(ports, others) };
+  },
 };
 
 /** As many as the contract allows. */
@@ -42,7 +46,10 @@ const OF_PACKS = /packs|agents/;
 const set = (path: string, warnings: readonly string[]) =>
   succeed({ ok: true, path, ...(warnings.length === 0 ? {} : { warnings: warnings.slice(0, MAX_LISTED) }) } as const);
 
-const configMethods = ({ arm, audit, background, config, model, native, nodes, packs, channelNames, embedding }: Ports): Handlers => {
+const configMethods = (
+  { arm, audit, background, config, model, native, nodes, packs, channelNames, embedding }: Ports,
+  others: readonly ConfigWarnings[],
+): Handlers => {
   const fitsDeployment: ChangeCheck = both(
     (next, before) => missingBindingProblem(next, before, embedding.ai !== undefined),
     packs.problem,
@@ -54,6 +61,7 @@ const configMethods = ({ arm, audit, background, config, model, native, nodes, p
   const warningsOf = (path: string, now: Readonly<GsvConfig>): readonly string[] => [
     ...unusedSettings(path, now, channelNames()),
     ...unpricedLimits(path, now, config.effective().model, hasPrice()),
+    ...others.flatMap((warnings) => warnings(path, now)),
     ...agentsAt(path, now).flatMap((agent) => {
       const warning = modelWarning({ config, model }, agent.model);
       return warning === undefined ? [] : [`${agent.id}: ${warning}`];

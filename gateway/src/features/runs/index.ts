@@ -38,9 +38,12 @@ export const runsFeature: FeatureDefinition<
       const task = ended.length === 0 ? undefined : delegations.behind(sessionKey);
       if (task !== undefined) for (const code of ended) ports.notify.over(questionKey(task.id, code));
     });
+    /** Tasks are stored by the part that is loaded later. */
+    let follow = (_task: { readonly id: string; readonly sessionKey: string }): void => undefined;
     const stored: TaskRunPorts["stored"] = (task) => {
       if (listener?.takes(task.agentId) !== true) return;
       watches.add(task, ports.now() + LOOK_STEP_MS);
+      follow(task);
       ports.armFor(watches.next());
     };
     /** Before the part is loaded, no watch listens. */
@@ -54,6 +57,7 @@ export const runsFeature: FeatureDefinition<
         const runs = new TaskRuns({ ...ports, store, stored, delegations });
         const ends = new TaskWatches({ ...ports, watches, failed: async (task) => (await listener?.failed(task)) ?? true });
         const delegating = new Delegations({ ...ports, runs, delegations, lookNow });
+        follow = (task) => ends.follow(task);
         forget = (sessionKey) => {
           ends.forget(sessionKey);
           delegating.forget(sessionKey);

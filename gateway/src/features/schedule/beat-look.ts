@@ -69,7 +69,7 @@ export async function look(ports: LookPorts, { agentId, sessionKey, beat, byHand
   }
   const { facts, wrong } = await factsOf(ports, agentId, conditions, beat, answers);
   const [first] = wrong;
-  if (first !== undefined) return skip("wrong", `\`${first[0]}\` in HEARTBEAT.md ${first[1]}.`);
+  if (first !== undefined) return skip("wrong", wrongText(first));
   const at = facts.now;
   const { due, marks } = check(conditions, beat.marks, facts);
   const { failing, tell } = failingAfter(beat.failing ?? {}, facts.answers, at);
@@ -84,6 +84,8 @@ export async function look(ports: LookPorts, { agentId, sessionKey, beat, byHand
   const sentences = tell.flatMap((text) => (failing[text] === undefined ? [] : [failingSentence(text, failing[text])]));
   return { kind: "wake", because: due, failing: sentences, found: { marks, failing: toldOf(failing, tell, at) } };
 }
+export const wrongText = ([condition, why]: readonly [condition: string, why: string], end = "."): string =>
+  `\`${condition}\` in HEARTBEAT.md ${why}${end}`;
 /** `wrong`: conditions that cannot be followed, each with the end of a sentence that begins with it. */
 export async function factsOf(
   ports: Pick<LookPorts, "bucket" | "channelsOut" | "config" | "now">,

@@ -14,8 +14,9 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { StopPort } from "../../ports/sessions.ts";
+import { type Instructions, isAsked } from "../../schedule/precheck.ts";
 import { checkBeat, type CheckPorts } from "./beat-check.ts";
-import { readFile } from "./beat-look.ts";
+import { factsOf, readFile, wrongText } from "./beat-look.ts";
 import type { BeatRows } from "./beat-rows.ts";
 import { beatId, type Job, type JobRun } from "./job.ts";
 import type { JobStore } from "./job-store.ts";
@@ -110,20 +111,30 @@ export class Beats {
     const job = store.find(beatId(agentId));
     const happened = this.#happened(beatId(agentId));
     if (!read.ok) return { enabled: false, problem: read.error.message, ...happened };
-    if (read.value === undefined || job === undefined) return { enabled: false, ...happened };
+    if (read.value === undefined || job === undefined) return { enabled: false, ...withoutWrong(happened) };
     const { everyMs, target, hours } = read.value;
     const { instructions } = await readFile(this.#ports, agentId);
+    const problem = await this.#problemOf(agentId, instructions);
     return {
       enabled: job.enabled,
-      ...(instructions.kind === "wrong" ? { problem: instructions.problem } : {}),
+      ...(problem === undefined ? {} : { problem }),
       everyMs,
       target,
       ...(hours === undefined ? {} : { activeHours: { start: clock(hours.start), end: clock(hours.end), timezone: hours.tz } }),
       ...(job.nextAt === undefined || !job.enabled ? {} : { nextRunAtMs: job.nextAt }),
       ...(job.paused === undefined ? {} : { paused: job.paused }),
       ...failingOf(job),
-      ...happened,
+      ...(problem !== undefined || stillStands(instructions, happened) ? happened : withoutWrong(happened)),
     };
+  }
+  /** What stops the heartbeat, as far as the file and the channels show it: pages and machines are asked by a look only. */
+  async #problemOf(agentId: string, instructions: Instructions): Promise<string | undefined> {
+    if (instructions.kind === "empty") return undefined;
+    if (instructions.kind === "wrong") return instructions.problem;
+    const unread = instructions.conditions.filter(({ kind }) => kind === "unread");
+    const { wrong } = await factsOf(this.#ports, agentId, unread, { marks: {} });
+    const [first] = wrong;
+    return first && wrongText(first);
   }
   /** Also of a heartbeat that is switched off. */
   #happened(id: string): Happened {
@@ -149,6 +160,15 @@ type Happened = Pick<
   HeartbeatState,
   "runningAtMs" | "lastRunAtMs" | "lastStatus" | "lastSkip" | "lastReason" | "runs" | "costUsd" | "skipped"
 >;
+/** The last look was stopped by a line that is in the file still, and only a look can judge it. */
+const stillStands = (instructions: Instructions, { lastReason = "" }: Happened): boolean =>
+  instructions.kind === "tasks" &&
+  instructions.conditions.some((one) => isAsked(one) && lastReason.startsWith(wrongText([one.text, ""], "")));
+/** Without the reason of a look that stood still: clients take it for one that holds. */
+function withoutWrong({ lastSkip, lastReason, ...happened }: Happened): Happened {
+  const others = { ...(lastSkip === undefined ? {} : { lastSkip }), ...(lastReason === undefined ? {} : { lastReason }) };
+  return lastSkip === "wrong" ? happened : { ...happened, ...others };
+}
 /** Conditions of HEARTBEAT.md that could not be looked at the last time. */
 function failingOf({ body: { beat } }: Job): { failing?: HeartbeatFailing[] } {
   const failing = Object.entries(beat?.failing ?? {}).flatMap(([condition, { count, since, why }]) =>

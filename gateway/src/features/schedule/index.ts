@@ -11,6 +11,7 @@ import { modelProblem as problemOf } from "../../models/providers.ts";
 import type { ApprovalsPort } from "../../ports/approvals.ts";
 import type { ChannelsOutPort } from "../../ports/channels.ts";
 import type { NodeLooksPort, NodesPort } from "../../ports/nodes.ts";
+import type { ConfigWarningsPort } from "../../ports/config-warnings.ts";
 import type { NotifyPort } from "../../ports/notify.ts";
 import type { PacksPort } from "../../ports/packs.ts";
 import { type Result, succeed, sentence } from "../../ports/result.ts";
@@ -26,6 +27,7 @@ import { beatId, type JobRun, nounOf } from "./job.ts";
 import { JobStore } from "./job-store.ts";
 import type { Jobs } from "./jobs.ts";
 import { MadeStore } from "./made-store.ts";
+import { otherZones } from "./other-zones.ts";
 import { NeedStore } from "./need-store.ts";
 import { nextReport } from "./needs.ts";
 import { SCHEDULE_MIGRATIONS } from "./migrations.ts";
@@ -43,6 +45,7 @@ export type SchedulePorts = SessionsPort &
   NodeLooksPort &
   WebPort &
   SpendPort &
+  ConfigWarningsPort &
   Pick<LookPorts, "bucket"> &
   Pick<KernelPorts, "arm" | "background" | "config" | "contextVersion" | "database" | "ids" | "log" | "now" | "scrub" | "subscriptions">;
 
@@ -56,6 +59,7 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & W
   tools: CRON_TOOLS,
   create(ports) {
     const store = new JobStore(ports.database);
+    ports.configWarnings.add((path) => (path === "userTimezone" ? otherZones(store.list(), ports.config.effective().userTimezone) : []));
     const needs = new NeedStore(ports.database);
     const made = new MadeStore(ports.database);
     const rows = new BeatRows(store, ports.config);

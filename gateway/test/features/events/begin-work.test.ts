@@ -209,6 +209,14 @@ describe("[EV13] an escalation", () => {
     stage.answer = () => ({ kind: "failed", error: { reason: "model.refused" as never, message: "The model says no." }, retryable: false });
     const job = await submit({ agent_name: "mail_name", instructions: "Sort." });
     await stands(job, "failed");
+    // The end of the task is noticed at once, before the first look of the row.
+    const before = Date.now();
+    await eventually(async () => {
+      await alarm();
+      expect(sent).toHaveLength(1);
+    });
+    // Each try of `eventually` moves the clock a little.
+    expect(Date.now() - before).toBeLessThan(15_000);
     for (const _ of [1, 2, 3]) {
       pass(stage, 20_000);
       await alarm();

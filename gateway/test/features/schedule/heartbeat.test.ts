@@ -182,6 +182,33 @@ describe("[HB4] the conditions of HEARTBEAT.md", () => {
     expect(asked(calls[1])).toContain("True now: file_changed: notes/in.md.");
     expect(await status()).toMatchObject({ runs: 2, skipped: { not_due: 12 } });
   });
+  it("stands still only while the file and the channels say so, and not when it is off", async () => {
+    await on();
+    await instructions("---\nunread: fax\n---\n- look");
+    expect(await status(), "before a look").toMatchObject({
+      problem: expect.stringContaining("`unread: fax` in HEARTBEAT.md names a channel"),
+    });
+    await stage.peer.ok("heartbeat.trigger");
+    expect(await status()).toMatchObject({ problem: expect.stringContaining("`unread: fax`"), skipped: { wrong: 1 } });
+    await instructions("- look");
+    const repaired = await status();
+    expect([repaired.problem, repaired.lastSkip, repaired.lastReason, repaired.lastStatus]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      "skipped",
+    ]);
+    await instructions("---\nunread: fax\n---\n- look");
+    await stage.peer.ok("heartbeat.trigger");
+    await stage.peer.ok("heartbeat.set", { every: "0" });
+    const off = await status();
+    expect([off.enabled, off.problem, off.lastSkip, off.lastReason]).toEqual([false, undefined, undefined, undefined]);
+    // Whether a machine exists is known after a look.
+    await stage.peer.ok("heartbeat.set", { every: "30m" });
+    await instructions("---\nexec: nowhere true\n---\n- look");
+    await stage.peer.ok("heartbeat.trigger");
+    expect(await status()).toMatchObject({ lastSkip: "wrong", lastReason: expect.stringContaining("`exec: nowhere true`") });
+  });
   it("unread: a message of someone else on the channel wakes it once, one of the owner's own does not", async () => {
     const sent = useWhatsapp();
     await annAndBobWrite(stage, sent);

@@ -304,6 +304,16 @@ describe("[SC6] [SC8] [SC9] what a job may do", () => {
     expect(await stage.peer.refused("cron.run", { id: "none" })).toMatchObject({ reason: "cron.not_found" });
     expect(calls).toHaveLength(0);
   });
+  it("[SC3] keeps its time zone when the owner's changes, and the change says so", async () => {
+    const schedule = { kind: "cron", expr: "0 7 * * *" } as const;
+    await add({ ...task(), schedule });
+    const set = (value: string) => stage.peer.ok<ResultOf<"config.set">>("config.set", { path: "userTimezone", value });
+    expect((await set("Europe/Berlin")).warnings).toEqual([
+      expect.stringMatching(/^1 job keeps its time zone: report \(UTC\)\. To change one: `gsv cron edit report /),
+    ]);
+    await stage.peer.ok("cron.update", { id: "report", patch: { schedule: { ...schedule, tz: "Europe/Berlin" } } });
+    expect((await set("Europe/Berlin")).warnings).toBeUndefined();
+  });
   it("adds the same job once, and there are two hundred at most", async () => {
     await add();
     await add();

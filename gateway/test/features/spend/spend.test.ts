@@ -3,6 +3,7 @@ import { abortAllDurableObjects, reset, runDurableObjectAlarm, runInDurableObjec
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { ResultOf } from "../../../../protocol/gen/methods.ts";
+import { LimitQuestions } from "../../../src/features/approvals/limit-questions.ts";
 import { LedgerStore } from "../../../src/features/spend/ledger-store.ts";
 import { wiring } from "../../../src/app/session-wiring.ts";
 import type { ModelOutcome, ModelRequest } from "../../../src/ports/model.ts";
@@ -369,6 +370,33 @@ describe("[SP10] [K12] the owner allows more than a limit", () => {
     answer = () => used(says("done"), COST);
     await resolve(end, "allow");
     expect(await event(runId, ["final"])).toMatchObject({ state: "final" });
+    expect(calls).toHaveLength(2);
+  });
+  it("by the setting: when the limit is raised, the paused run goes on by itself and its question is over", async () => {
+    await set("limits.dayCostUsd", 0.05);
+    const { runId, end } = await asks();
+    expect(end).toMatchObject({ state: "paused", limit: true });
+    await set("limits.dayCostUsd", 0.06);
+    await runDurableObjectAlarm(gateway());
+    await until("the session to have looked", async () => (await session().runEnd(runId)).state === "running" || undefined);
+    expect(calls, "it is still too little").toHaveLength(0);
+    await set("limits.dayCostUsd", 10);
+    await runDurableObjectAlarm(gateway());
+    expect(await event(runId, ["final", "error"])).toMatchObject({ state: "final" });
+    expect(calls).toHaveLength(1);
+    const approvals = async () => (await peer.ok<ResultOf<"approval.list">>("approval.list", {})).approvals.length === 0 || undefined;
+    await until("the question to be over", approvals);
+  });
+  it("by the setting of a run: a message ends no run whose limit was raised, and is answered after it", async () => {
+    await set("limits.runCostUsd", 0.05);
+    const { runId, end } = await asks();
+    expect(end).toMatchObject({ state: "paused", limit: true });
+    // As if the gateway had not told the session yet.
+    vi.spyOn(LimitQuestions.prototype, "run").mockResolvedValue();
+    await set("limits.runCostUsd", 5);
+    const next = await asks(OWN, "and this");
+    expect(next.end).toMatchObject({ state: "final" });
+    expect(await event(runId, ["final", "error"])).toMatchObject({ state: "final" });
     expect(calls).toHaveLength(2);
   });
   it("never for a guest, whose run ends", async () => {

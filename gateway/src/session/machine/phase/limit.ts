@@ -57,6 +57,18 @@ function withMore(extra: Extra = {}, offer: MoreOffer, id: string): Extra {
   return { ...extra, [offer.of]: (extra[offer.of] ?? 0) + offer.amount };
 }
 
+/** The limit was raised, or its day is over: the run goes on as if it had been allowed more. */
+export function limitLooked(d: Draft, { code, budget }: EventOf<"LimitLooked">): void {
+  const { run } = d.state;
+  if (run.phase !== "paused" || run.question.code !== code) return;
+  const waitedMs = (run.waitedMs ?? 0) + d.at.now - run.waitingSince;
+  const base = { ...runBase(run), budget, waitedMs, progressAt: d.at.now };
+  if (overBudget(d, base, run.step) !== undefined) return;
+  endQuestion(d, asked(run), { ended: "allowed", by: `setting:${run.offer.setting}` });
+  const { attempt, tries } = run;
+  think(d, "limitNoLongerReached", base, { ...sameStep(run), attempt, tries, waitMs: 0 });
+}
+
 /** No one has answered in time. */
 export function limitExpired(d: Draft, run: Paused): void {
   endQuestion(d, asked(run), { ended: "expired" });

@@ -6,7 +6,7 @@ import type { Origin } from "../../../ports/origin.ts";
 import type { MoreOffer } from "../../../ports/spend.ts";
 import type { Answer } from "../event.ts";
 import { LIMITS } from "../limits.ts";
-import { isRunning, type Paused } from "../state.ts";
+import { type Budget, isRunning, type Paused } from "../state.ts";
 
 const paused = (b: Bench): Paused => (b.state.run.phase === "paused" ? b.state.run : assert.fail(`the run is ${b.state.run.phase}`));
 const answer = (b: Bench, decision: "allow" | "deny", more: { readonly code?: string; readonly hash?: string } = {}): Answer | undefined =>
@@ -113,6 +113,44 @@ describe("[SP10] a run of the owner that has used up a limit", () => {
       raises: [{ scope: "day", unit: "costUsd", period: "2026-03-01", amount: 1, id: question.hash }],
     });
     assert.equal(b.effect("CallModel").id, "r1/t1/m1");
+  });
+});
+
+describe("[SP10] a limit that was raised while a run waits at it", () => {
+  const look = (b: Bench, budget: Budget, code = paused(b).question.code): Answer | undefined =>
+    b.apply({ type: "LimitLooked", code, budget }).answer;
+  test("the run goes on, and its question ends as allowed by the setting", () => {
+    const b = short();
+    const { code } = paused(b).question;
+    b.now = 60_000;
+    look(b, { ...BUDGET, steps: 2 });
+    const { run, questions } = b.state;
+    assert.ok(run.phase === "thinking");
+    assert.deepEqual([run.step, run.budget?.steps, run.extra, run.waitedMs, run.progressAt], [2, 2, undefined, 60_000, 60_000]);
+    assert.deepEqual(
+      questions?.map(({ code, ended, by }) => ({ code, ended, by })),
+      [{ code, ended: "allowed", by: "setting:limits.stepsPerRun" }],
+    );
+    b.reply("all done", [], { budget: { ...BUDGET, steps: 2 } });
+    assert.deepEqual([b.state.run.phase, b.notices()], ["idle", ["paused:"]]);
+  });
+  test("of a day: the refused call is made again", () => {
+    const b = overDay();
+    look(b, BUDGET);
+    assert.equal(b.state.run.phase, "thinking");
+    assert.equal(b.effect("CallModel").id, "r1/t1/m1");
+  });
+  test("nothing changes while the limit is still reached, for another question, and without a paused run", () => {
+    const b = short();
+    const before = b.state;
+    look(b, { ...BUDGET, steps: 1 });
+    look(b, { ...BUDGET, steps: 9 }, "ZZZZZ");
+    assert.deepEqual(b.state, before);
+    const { code } = paused(b).question;
+    answer(b, "deny");
+    const ended = b.state;
+    look(b, { ...BUDGET, steps: 9 }, code);
+    assert.deepEqual(b.state, ended);
   });
 });
 

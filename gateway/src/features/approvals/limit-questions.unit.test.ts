@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ApprovalEntry } from "../../../../protocol/gen/types.ts";
+import { LimitQuestions } from "./limit-questions.ts";
+
+const entry = (sessionKey: string, code: string, limit?: true): ApprovalEntry =>
+  ({ sessionKey, code, ...(limit ? { limit } : {}) }) as unknown as ApprovalEntry;
+function stageOf(stored: readonly ApprovalEntry[] = []) {
+  const asked: string[] = [];
+  const stage = { version: "1", away: false, asked };
+  const questions = new LimitQuestions(
+    { limits: () => stored },
+    {
+      contextVersion: () => stage.version,
+      now: () => 7,
+      ask: async (key) => {
+        asked.push(key);
+        if (stage.away) throw new Error("the session is away");
+        return undefined as never;
+      },
+    },
+  );
+  return { ...stage, stage, questions };
+}
+
+test("[SP10] the session of a question about a limit looks once, and again after each change of what a run may use", async () => {
+  const { stage, asked, questions } = stageOf();
+  questions.changed("a", [entry("a", "ACDEF")]);
+  assert.equal(questions.next(), undefined);
+  questions.changed("a", [entry("a", "ACDEF"), entry("a", "K7Q2A", true)]);
+  assert.equal(questions.next(), 7);
+  await questions.run();
+  questions.changed("a", [entry("a", "K7Q2A", true)]);
+  assert.deepEqual([questions.next(), asked], [undefined, ["a"]]);
+  stage.version = "2";
+  assert.equal(questions.next(), 7);
+  await questions.run();
+  assert.deepEqual([questions.next(), asked], [undefined, ["a", "a"]]);
+  stage.version = "3";
+  questions.changed("a", []);
+  assert.equal(questions.next(), undefined);
+});
+test("[SP10] a session that is away is told again, and so is each one after a restart", async () => {
+  const { stage, asked, questions } = stageOf([entry("a", "K7Q2A", true)]);
+  stage.away = true;
+  await assert.rejects(questions.run());
+  assert.equal(questions.next(), 7);
+  stage.away = false;
+  await questions.run();
+  assert.deepEqual([questions.next(), asked], [undefined, ["a", "a"]]);
+});
