@@ -39,6 +39,16 @@ describe("POST /jobs", () => {
     const { reason, retryable } = (await response.json()) as { reason: string; retryable?: boolean };
     assert.deepEqual([response.status, reason, retryable], [408, "protocol.late", true]);
   });
+  test("[RT1] a number that the agent would get as another one is refused by its name", async () => {
+    const sent = (number: string) => post(`{"agent_name": "triage", "instructions": "Sort it.", "payload": {"a": [{"id": ${number}}]}}`);
+    for (const number of ["1e999", "-1e999", "12345678901234567890", "-9007199254740993"]) {
+      const response = await sent(number);
+      const { reason, detail } = (await response.json()) as { reason: string; detail?: string };
+      assert.deepEqual([response.status, reason, detail], [400, "protocol.invalid_params", "id: a number that JSON can't hold."], number);
+    }
+    for (const number of ["1e20", "9007199254740991", "-0", "0.1", '"12345678901234567890"'])
+      assert.equal((await sent(number)).status, 202, number);
+  });
   test("[RT1] a body that is no JSON is told so", async () => {
     for (const body of ["nojson", "", "{"]) {
       const response = await post(body);
