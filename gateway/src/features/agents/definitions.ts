@@ -238,10 +238,10 @@ const foreign = (path: string): DefinitionProblem => ({
 function problemsText(problems: readonly DefinitionProblem[]): string {
   const lines = problems
     .slice(0, NAMED_PROBLEMS)
-    .map(
-      ({ path, line, problem }) =>
-        `${[line === undefined ? "" : `line ${line}`, path].filter((part) => part !== "").join(", ")}: ${problem}`,
-    );
+    .map(({ path, line, problem }) => {
+      const place = [line === undefined ? "" : `line ${line}`, path].filter((part) => part !== "").join(", ");
+      return place === "" ? problem : `${place}: ${problem}`;
+    });
   const more = problems.length > NAMED_PROBLEMS ? ` and ${problems.length - NAMED_PROBLEMS} more` : "";
   return `agent.yaml has ${problems.length === 1 ? "a mistake" : `${problems.length} mistakes`}, so it was not applied. ${lines.join(" ")}${more}`;
 }
