@@ -5,7 +5,7 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { HOOK_PROOF_HEADERS, type HookPort } from "../../ports/http.ts";
 import { isBrowser, readAtMost } from "./body.ts";
-import { failureResponse, NOT_FROM_A_PAGE, problemResponse, SAFE_HEADERS } from "./problem.ts";
+import { failureResponse, NOT_FROM_A_PAGE, methodRefused, problemResponse, SAFE_HEADERS } from "./problem.ts";
 import { Slots } from "./slots.ts";
 
 const PATH = /^\/hooks\/([a-z0-9][a-z0-9_-]{0,47})$/;
@@ -30,7 +30,7 @@ export class HookDoor {
   async respond(request: Request, path: string, gateway: () => HookPort): Promise<Response> {
     const name = PATH.exec(path)?.[1];
     if (name === undefined) return problemResponse("protocol.unknown_method", "There is no such address. /openapi.json lists them.");
-    if (request.method !== "POST") return problemResponse("protocol.unsupported", "Hooks take POST requests.", 405, NOT_A_PAGE);
+    if (request.method !== "POST") return methodRefused("POST", "Hooks take POST requests.", NOT_A_PAGE);
     if (isBrowser(request.headers))
       return problemResponse("auth.origin", "Hooks answer services, not pages in a browser.", undefined, NOT_FROM_A_PAGE);
     if (!HOOK_PROOF_HEADERS.some((header) => request.headers.has(header))) return problemResponse("hook.refused");

@@ -18,6 +18,28 @@ function post(
   return jobsResponse(request, URL_, { address: "" }, () => ({ submitJob }) as unknown as JobsHttpPort);
 }
 
+test("[JB10] a parameter that is given twice is refused", async () => {
+  const listed = async (query: string) => {
+    const url = new URL(`http://gsv.test/jobs?${query}`);
+    const listJobs = () => Promise.resolve({ ok: true, value: { jobs: [] } });
+    const response = await jobsResponse(new Request(url), url, { address: "" }, () => ({ listJobs }) as unknown as JobsHttpPort);
+    return [response.status, ((await response.json()) as { detail?: string }).detail];
+  };
+  assert.deepEqual(await listed("status=running&status=failed"), [400, "status: the parameter is given more than once."]);
+  assert.deepEqual(await listed("status=running&limit=2"), [200, undefined]);
+});
+test("[JB1] another method gets 405, with the methods that the address takes", async () => {
+  for (const [path, allow] of [
+    ["/jobs", "GET, POST"],
+    ["/jobs/j1", "DELETE, GET"],
+  ] as const) {
+    const url = new URL(`http://gsv.test${path}`);
+    const response = await jobsResponse(new Request(url, { method: "PUT" }), url, { address: "" }, () => ({}) as JobsHttpPort);
+    assert.deepEqual([response.status, response.headers.get("Allow")], [405, allow]);
+    assert.equal(((await response.json()) as { title: string }).title, "This address does not take this method.");
+  }
+});
+
 describe("POST /jobs", () => {
   test("[RT1] takes so many requests at once, and answers more with 429 without reading them", async () => {
     const hold = Promise.withResolvers<void>();

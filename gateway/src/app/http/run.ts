@@ -8,7 +8,7 @@ import type { HttpCaller, TaskPort, TaskRequest } from "../../ports/http.ts";
 import { readAtMost } from "./body.ts";
 import { bodyProblem } from "./body-problem.ts";
 import { Slots } from "./slots.ts";
-import { failureResponse, problemResponse, SAFE_HEADERS } from "./problem.ts";
+import { failureResponse, methodRefused, problemResponse, SAFE_HEADERS } from "./problem.ts";
 
 const KEY = /^[\x21-\x7e]{1,255}$/;
 const AGAIN = "Send it again in a second. With the same `Idempotency-Key` it is the same task.";
@@ -20,7 +20,7 @@ const SHORTER = "Shorten the instructions or the data, or name a file that the a
 const isTask = (value: unknown): value is RunRequest => checkRunRequest(value);
 
 export async function runResponse(request: Request, caller: HttpCaller, gateway: () => TaskPort): Promise<Response> {
-  if (request.method !== "POST") return problemResponse("protocol.unsupported", "Tasks are sent with a POST request.", 405);
+  if (request.method !== "POST") return methodRefused("POST", "Tasks are sent with a POST request.");
   const asked = await inSlot(() => taskOf(request));
   if (asked instanceof Response) return asked;
   const done = await gateway().runTask(caller, asked);
