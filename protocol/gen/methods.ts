@@ -279,7 +279,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "1507757fdb79fed4";
+export const PROTOCOL_FINGERPRINT = "7291b78bb9a5718f";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -1027,14 +1027,14 @@ export const METHODS = {
     deferred: false,
     idempotent: true,
   },
-  /** Adds a memory of the owner to an agent's long-term memory. The same `requestId` adds it once. */
+  /** Adds a memory of the owner to an agent's long-term memory. The same `requestId` of the same token adds it once; with another text it is refused. */
   "memory.add": {
     params: "MemoryAddParams",
     result: "MemoryAddResult",
     callers: ["client"],
     scope: "operate",
     audit: "own",
-    errors: ["agent.unknown", "memory.full", "memory.too_large", "memory.unknown", "storage.failed"],
+    errors: ["agent.unknown", "memory.full", "memory.too_large", "memory.unknown", "storage.failed", "task.key_reused"],
     deferred: false,
     idempotent: true,
   },

@@ -164,7 +164,7 @@ method("memory.search", {
   idempotent: true,
 });
 method("memory.add", {
-  doc: "Adds a memory of the owner to an agent's long-term memory. The same `requestId` adds it once.",
+  doc: "Adds a memory of the owner to an agent's long-term memory. The same `requestId` of the same token adds it once; with another text it is refused.",
   params: {
     text: t.string(8192, { minLength: 1 }),
     agentId,
@@ -180,7 +180,7 @@ method("memory.add", {
   callers: ["client"],
   scope: "operate",
   audit: "own",
-  errors: [...errors, "agent.unknown", "memory.unknown", "memory.too_large", "memory.full"],
+  errors: [...errors, "agent.unknown", "memory.unknown", "memory.too_large", "memory.full", "task.key_reused"],
   idempotent: true,
 });
 method("memory.forget", {

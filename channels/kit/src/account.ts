@@ -70,6 +70,12 @@ const NO_KEY =
   "This channel has no key to encrypt its secrets with, so nothing was stored. On your own machine run `gsv down && gsv up`; on Cloudflare set the secret SEALING_KEYS of the channel's Worker: `openssl rand -hex 32 | npx wrangler secret put SEALING_KEYS`.";
 const UNREADABLE =
   "The stored login of this account can't be opened, because the key that encrypted it is missing. Put the key back and restart, or log in again (`gsv channel login`), or start the channel with its token.";
+/** A platform that was asked to connect. */
+interface Attempt {
+  readonly platform: Platform;
+  /** Epoch ms. */
+  readonly at: number;
+}
 const STARTED = "account.started";
 const CONFIG = "account.config";
 
@@ -84,6 +90,8 @@ export class Account {
   readonly #statusReport: StatusReport;
   #platform: Platform | undefined;
   #connecting: Promise<void> | undefined;
+  /** Attempts that were given up and have not ended. */
+  readonly #late = new Set<Attempt>();
   #alarmAt: number | undefined;
   /** After an unexpected error no new alarm is set before this time: the row that is due would set it off again at once. */
   #restUntil = 0;
@@ -170,7 +178,7 @@ export class Account {
   async stop(): Promise<ChannelAccount> {
     this.#kv.put(STARTED, false);
     this.#typing.endAll();
-    await this.platform.disconnect();
+    await within(KIT.connectMs, "disconnecting", this.#host.after, this.platform.disconnect());
     return this.status();
   }
   status(): ChannelAccount {
@@ -229,20 +237,33 @@ export class Account {
       };
     if (options.force || !platform.status().authenticated) this.#setUp();
     this.#kv.put(STARTED, true);
-    const login = await platform.login(options);
+    const login = await within(KIT.loginMs, "logging in", this.#host.after, platform.login(options));
     this.#wake();
     return login;
   }
   async logout(): Promise<ChannelAccount> {
     const { platform } = this;
     this.#forgetUnreadable();
-    await platform.logout?.();
-    const state = await this.stop();
-    if (platform.logout) return state;
-    // Such a platform authenticates with a setting, which goes too.
-    this.#kv.replace(CONFIG, {});
+    if (platform.logout) return this.#logOut(platform.logout());
+    // Such a platform authenticates with a setting, which goes first: the platform may not answer.
+    this.#host.db.transaction(() => {
+      this.#kv.put(STARTED, false);
+      this.#kv.replace(CONFIG, {});
+    });
+    this.#typing.endAll();
     await this.#replace(platform);
     return this.status();
+  }
+
+  /** The account stops, also when the platform fails or does not answer. */
+  async #logOut(work: Promise<void>): Promise<ChannelAccount> {
+    try {
+      await within(KIT.connectMs, "logging out", this.#host.after, work);
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+    return this.stop();
   }
 
   // ---------------------------------------------------------------- the platform
@@ -305,13 +326,45 @@ export class Account {
   async #connect(asked = false): Promise<void> {
     this.#hasBegun = true;
     if (!this.#started() || this.#unreadable) return;
+    if (this.#connecting === undefined && !asked && this.#hangs()) return;
     // Bounded: after an attempt that never ends, the next alarm asks the platform again.
-    this.#connecting ??= within(KIT.connectMs, "connecting", this.#host.after, this.platform.ensureConnected(asked))
+    this.#connecting ??= this.#attempt(asked)
       .catch((error: unknown) => this.#host.log("connect_failed", { error: errorText(error) }))
       .finally(() => {
         this.#connecting = undefined;
       });
     await this.#connecting;
+  }
+  async #attempt(asked: boolean): Promise<void> {
+    const { platform } = this;
+    const attempt = { platform, at: this.#host.now() };
+    let isOpen = true;
+    const ended = (): void => {
+      isOpen = false;
+      this.#late.delete(attempt);
+      this.#bestEffort("disconnect", () => this.#closeUnwanted(platform));
+    };
+    const work = platform.ensureConnected(asked);
+    void work.then(ended, ended);
+    try {
+      await within(KIT.connectMs, "connecting", this.#host.after, work);
+    } catch (error) {
+      if (isOpen) this.#late.add(attempt);
+      throw error;
+    }
+  }
+  /** The account was stopped or has another platform since the attempt began: what it opened would stay open. */
+  async #closeUnwanted(platform: Platform): Promise<void> {
+    if (platform === this.#platform && this.#started()) return;
+    await within(KIT.connectMs, "disconnecting", this.#host.after, platform.disconnect());
+  }
+  /** Calls to a platform that does not answer would pile up: with each that is open the next one waits twice as long. */
+  #hangs(): boolean {
+    const begun = [...this.#late].flatMap(({ platform, at }) => (platform === this.#platform ? [at] : []));
+    if (begun.length < 2) return false;
+    const age = this.#host.now() - Math.max(...begun);
+    // The clock may have been set back.
+    return age >= 0 && age < Math.min(KIT.connectMs * 2 ** (begun.length - 1), KIT.lateMaxMs);
   }
   async #store(inbound: ChannelInbound, file: InboundFile): Promise<number> {
     const { platform } = this;

@@ -24,8 +24,11 @@ export const KIT = {
   /** Outcomes of attempts that an instance keeps in memory while they cannot be written. Less than `headRows`, so that blocked conversations never hide the others. */
   unwrittenOutcomes: 50,
   handOverMs: 30_000,
-  /** Time limit of a platform that connects or disconnects. */
+  /** Time limits of a platform that connects, disconnects or logs out, and of one that logs in. */
   connectMs: 30_000,
+  loginMs: 60_000,
+  /** The longest wait before a further attempt to connect while earlier ones were given up and go on. */
+  lateMaxMs: 3_600_000,
   /** Time limit of the question whether messages of agents may leave (gateway rule ST9); tries when a stop or a resume overtakes it. */
   askMs: 5_000,
   askTries: 3,

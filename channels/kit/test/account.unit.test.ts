@@ -57,6 +57,90 @@ test("[P12] a socket that never closes does not keep a new configuration from it
   assert.deepEqual([hasAnswered, world.connects, world.configs.at(-1)], [true, 2, { other: true }]);
 });
 
+/** Whether a call has answered, and how. */
+function answerOf(call: Promise<unknown>): { text: string } {
+  const answer = { text: "none" };
+  call.then(
+    () => (answer.text = "ok"),
+    (error: unknown) => (answer.text = error instanceof Error ? error.message : "failed"),
+  );
+  return answer;
+}
+const NEVER = new Promise<void>(() => {});
+
+test("[P12] a stop, a logout and a login answer also when the platform does not", async () => {
+  for (const [act, ms, said] of [
+    ["stop", KIT.connectMs, "disconnecting took longer than 30 s"],
+    ["logout", KIT.connectMs, "logging out took longer than 30 s"],
+    ["login", KIT.loginMs, "logging in took longer than 60 s"],
+  ] as const) {
+    const world = new World();
+    world.hasLogout = true;
+    world.loginState = "connected";
+    await world.account.start({});
+    if (act === "stop") world.disconnecting = NEVER;
+    else world.answering = NEVER;
+    const answer = answerOf(act === "login" ? world.account.login({ force: false }) : world.account[act]());
+    await world.pass(ms - 1);
+    assert.equal(answer.text, "none", act);
+    await world.pass(1);
+    assert.equal(answer.text, said);
+    assert.equal(world.account.status().extra?.["started"], act === "login", act);
+    assert.equal(world.sockets.now, act === "logout" ? 0 : 1, act);
+  }
+});
+
+test("[S5] a logout deletes the token before it asks a platform that may not answer", async () => {
+  const world = new World();
+  await world.account.start({ token: "SECRET" });
+  world.disconnecting = NEVER;
+  const answer = answerOf(world.account.logout());
+  await world.settle();
+  assert.equal(JSON.stringify(world.db.query("SELECT * FROM kv")).includes("SECRET"), false);
+  await world.pass(KIT.connectMs);
+  assert.equal(answer.text, "ok");
+  assert.deepEqual([world.configs.at(-1), world.account.status().extra?.["started"]], [{}, false]);
+});
+
+test("[P12] a connection that opens after a stop or for an earlier configuration is closed", async () => {
+  for (const act of ["stop", "start"] as const)
+    for (const ms of [KIT.connectMs, 1_000]) {
+      const world = new World();
+      let release: () => void = () => {};
+      world.connecting = new Promise((resolve) => {
+        release = resolve;
+      });
+      const first = world.account.start({});
+      await world.pass(ms);
+      world.connecting = undefined;
+      const second = act === "stop" ? world.account.stop() : world.account.start({ other: true });
+      await world.pass(0);
+      release();
+      await Promise.all([first, second]);
+      await world.settle();
+      assert.equal(world.sockets.now, act === "stop" ? 0 : 1, `${act} after ${ms} ms`);
+    }
+});
+
+test("[P12] attempts to connect that do not end do not pile up, and the account connects when they end", async () => {
+  const world = new World();
+  let release: () => void = () => {};
+  world.connecting = new Promise((resolve) => {
+    release = resolve;
+  });
+  void world.account.start({});
+  await world.pass(HOUR);
+  assert.ok(world.connects >= 3 && world.connects <= 8, `${world.connects} in an hour`);
+  await world.pass(10 * HOUR);
+  assert.ok(world.connects >= 12 && world.connects <= 18, `${world.connects} in eleven hours`);
+  world.connecting = undefined;
+  const before = world.connects;
+  release();
+  await world.pass(MINUTE);
+  assert.ok(world.connects > before);
+  assert.deepEqual(world.sockets, { now: 1, most: 1 });
+});
+
 test("[S5] start merges settings: a token survives a stop; null removes it", async () => {
   const world = new World();
   await world.account.start({ token: "SECRET", selfChat: true });

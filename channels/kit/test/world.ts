@@ -71,8 +71,9 @@ export class World {
   readonly acknowledged: unknown[] = [];
   /** Receipts that the platform noted in the inbox's transaction. */
   readonly settled: unknown[] = [];
-  /** The platform has a logout of its own. */
+  /** The platform has a logout of its own. It and a login wait for this promise. */
   hasLogout = false;
+  answering: Promise<void> | undefined;
   logouts = 0;
   /** What a file of the platform contains. The gateway wants no files while this is undefined. */
   fetchFile: ((file: InboundFile) => string) | undefined;
@@ -308,7 +309,7 @@ export class World {
           return id;
         }),
       typing: async (peer, active) => void this.typed.push(`${peer.id}:${active}`),
-      ...(this.hasLogout ? { logout: async () => void this.logouts++ } : {}),
+      ...(this.hasLogout ? { logout: () => this.#logOut() } : {}),
       ...(this.loginState === undefined ? {} : { login: (options) => this.#logIn(options, this.loginState) }),
       ...(this.hasFiles ? { fetchFile: (file) => this.#fetch(file) } : {}),
       react: async (peer, messageId, _senderId, emoji) => void this.reactions.push(`${peer.id}/${messageId} ${emoji}`),
@@ -316,11 +317,16 @@ export class World {
       acknowledged: async (items) => void this.acknowledged.push(...items.map(({ receipt }) => receipt)),
     };
   }
+  async #logOut(): Promise<void> {
+    this.logouts += 1;
+    await this.answering;
+  }
   async #logIn(
     options: { readonly force: boolean; readonly phone?: string },
     state: ChannelLogin["state"] = "failed",
   ): Promise<ChannelLogin> {
     this.logins.push(options);
+    await this.answering;
     return { state, message: "" };
   }
   async #fetch(file: InboundFile): ReturnType<NonNullable<Platform["fetchFile"]>> {

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "1507757fdb79fed4";
+pub const PROTOCOL_FINGERPRINT: &str = "7291b78bb9a5718f";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -1442,7 +1442,7 @@ impl Method for LogsResult {
     }
 }
 
-/// Adds a memory of the owner to an agent's long-term memory. The same `requestId` adds it once.
+/// Adds a memory of the owner to an agent's long-term memory. The same `requestId` of the same token adds it once; with another text it is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryAdd;
 impl Method for MemoryAdd {

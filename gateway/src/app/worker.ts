@@ -10,7 +10,7 @@ import { HookDoor } from "./http/hook.ts";
 import { jobsResponse } from "./http/jobs.ts";
 import { joinResponse } from "./http/join.ts";
 import { mediaResponse } from "./http/media.ts";
-import { failureResponse, problemResponse } from "./http/problem.ts";
+import { failureResponse, methodRefused, problemResponse } from "./http/problem.ts";
 import type { route as Route } from "./http/routes.lazy.ts";
 import { runResponse } from "./http/run.ts";
 import { Slots } from "./http/slots.ts";
@@ -211,13 +211,13 @@ async function receive(request: Request, env: Env, url: URL): Promise<Response> 
   const place = await gatewayStub(env).admitUpload(asker, asked);
   instance.hasToken ||= place.ok || place.error.reason !== "auth.not_configured";
   if (!place.ok && place.error.reason.startsWith("auth.")) return failureResponse(place.error);
-  if (request.method !== "POST") return problemResponse("protocol.unsupported", "Files are uploaded here: send a POST request.", 405);
+  if (request.method !== "POST") return methodRefused("POST", "Files are uploaded here: send a POST request.");
   if (!place.ok) return failureResponse(place.error);
   return uploadResponse(env.STORAGE, request, place.value, systemClock.now());
 }
 
 function media(request: Request, env: Env, path: string): Promise<Response> | Response {
-  if (request.method !== "GET") return problemResponse("protocol.unsupported", "Media can only be read here.", 405);
+  if (request.method !== "GET") return methodRefused("GET", "Media can only be read here.");
   try {
     return mediaResponse(env.STORAGE, decodeURIComponent(path.slice("/media/".length)));
   } catch {

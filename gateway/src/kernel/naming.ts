@@ -11,6 +11,8 @@ type Agents = Pick<Config, "agents">;
 
 /** A name that a person gives a conversation of the command line. Nothing in it has to be encoded. */
 const FREE_NAME = /^[A-Za-z0-9][A-Za-z0-9+\-_@.]{0,127}$/;
+/** An id that is safe to paste into a shell, and no option of a command. */
+const AGENT_ID = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 
 /** A session by its key. A key without an agent belongs to the default agent. */
 export function keyedSession(config: Names, raw: string): Result<NamedSession> {
@@ -80,9 +82,11 @@ export function unknownAgent(config: Agents, agentId: string, offPack?: string):
   if (named !== undefined) return fail("agent.unknown", `${agentId} is the name of an agent, and not its id.`, `Use its id: ${named}.`);
   const meant = nearest(agentId, ids);
   const known = ids.length <= 8 ? ids.join(", ") : `${ids.slice(0, 8).join(", ")} and ${ids.length - 8} more`;
+  // The text comes from the caller, and the command is pasted into a shell.
+  const create = AGENT_ID.test(agentId) ? ` Create it with \`gsv agent new ${agentId}\`.` : "";
   return fail(
     "agent.unknown",
     `There is no agent ${agentId}.`,
-    `${meant === undefined ? `Agents: ${known}.` : `Did you mean ${meant}?`} Create it with \`gsv agent new ${agentId}\`.`,
+    `${meant === undefined ? `Agents: ${known}.` : `Did you mean ${meant}?`}${create}`,
   );
 }

@@ -50,4 +50,6 @@ test("[P10] an agent that does not exist: the hint has its id, a name like it, o
   assert.equal(hint("mian"), "Did you mean main? Create it with `gsv agent new mian`.");
   assert.equal(hint("other"), "Agents: main, agent-triage. Create it with `gsv agent new other`.");
   assert.equal(hint("other", "The pack is off."), "The pack is off.");
+  for (const name of ["x; touch /tmp/pwned #", "`id`", "\ud800", "__proto__", "-x", "", "x\n", "Other", "x".repeat(65)])
+    assert.equal(hint(name), "Agents: main, agent-triage.", JSON.stringify(name));
 });

@@ -22,6 +22,8 @@ export interface NewMemory {
   readonly sessionKey: string;
   /** With the conversation it names the memory: a repeated call makes one row. */
   readonly callId: string;
+  /** What an earlier version would have stored as `callId`. A row with it and the same text is this memory. */
+  readonly earlierCallId?: string;
   readonly supersedes?: string;
   /** Epoch ms. */
   readonly createdAt: number;

@@ -5,13 +5,14 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { HOOK_PROOF_HEADERS, type HookPort } from "../../ports/http.ts";
 import { isBrowser, readAtMost } from "./body.ts";
-import { failureResponse, NOT_FROM_A_PAGE, problemResponse, SAFE_HEADERS } from "./problem.ts";
+import { failureResponse, NOT_FROM_A_PAGE, methodRefused, problemResponse, SAFE_HEADERS } from "./problem.ts";
 import { Slots } from "./slots.ts";
 
 const PATH = /^\/hooks\/([a-z0-9][a-z0-9_-]{0,47})$/;
 /** Headers that the gateway gets: the proofs, ids, and those that a template may name. */
 const PASSED =
   /^(authorization|content-type|user-agent|idempotency-key|stripe-signature|webhook-[a-z0-9-]+|x-(?!forwarded|real-ip)[a-z0-9-]+)$/;
+const UNSIGNED_IDS: ReadonlySet<string> = new Set(["idempotency-key", "webhook-id", "x-github-delivery"]);
 const MAX_HEADERS = 64;
 const MAX_HEADER_CHARS = 4096;
 /** For all hooks together, because a sender can invent names. */
@@ -29,7 +30,7 @@ export class HookDoor {
   async respond(request: Request, path: string, gateway: () => HookPort): Promise<Response> {
     const name = PATH.exec(path)?.[1];
     if (name === undefined) return problemResponse("protocol.unknown_method", "There is no such address. /openapi.json lists them.");
-    if (request.method !== "POST") return problemResponse("protocol.unsupported", "Hooks take POST requests.", 405, NOT_A_PAGE);
+    if (request.method !== "POST") return methodRefused("POST", "Hooks take POST requests.", NOT_A_PAGE);
     if (isBrowser(request.headers))
       return problemResponse("auth.origin", "Hooks answer services, not pages in a browser.", undefined, NOT_FROM_A_PAGE);
     if (!HOOK_PROOF_HEADERS.some((header) => request.headers.has(header))) return problemResponse("hook.refused");
@@ -62,6 +63,8 @@ export class HookDoor {
     }
   }
 }
-/** Longer headers are dropped: no proof is that long. */
+/** Longer headers are dropped: no proof is that long. An id may be (rule HK4). */
 const headersOf = (headers: Headers): [string, string][] =>
-  [...headers].filter(([name, value]) => PASSED.test(name) && value.length <= MAX_HEADER_CHARS).slice(0, MAX_HEADERS);
+  [...headers]
+    .filter(([name, value]) => PASSED.test(name) && (value.length <= MAX_HEADER_CHARS || UNSIGNED_IDS.has(name)))
+    .slice(0, MAX_HEADERS);

@@ -105,6 +105,8 @@ test("HTTP problems carry the code and the hint of the error table", () => {
     hint: "Send a token in the header `Authorization: Bearer TOKEN`. Make one: `gsv token create --scope client`.",
   });
   assert.equal(problem("auth.required", "No.", "Ask the owner.").hint, "Ask the owner.");
+  for (const reason of ["protocol.too_deep", "protocol.too_large", "protocol.unknown_method", "protocol.unsupported"] as const)
+    assert.doesNotMatch(problem(reason).title, /frame|gateway/, reason);
   assert.match(problem("auth.required", undefined, ERRORS["auth.required"].hint).hint ?? "", /Authorization/, "not the command line's own");
   assert.deepEqual([problem("limit.sockets", "x").retryable, problem("limit.sockets", "x").detail], [true, "x"]);
 });

@@ -3,10 +3,13 @@ import type { JobListParams } from "../../../../protocol/gen/types.ts";
 import { checkJobListParams } from "../../../../protocol/gen/validators/checks.js";
 import type { HttpCaller } from "../../ports/http.ts";
 import type { JobsHttpPort } from "../../ports/jobs.ts";
+import { visible } from "../../prompt/hidden.ts";
 import { bodyProblem } from "./body-problem.ts";
-import { failureResponse, problemResponse } from "./problem.ts";
+import { failureResponse, methodRefused, problemResponse } from "./problem.ts";
 import { inSlot, jsonResponse, taskOf } from "./run.ts";
 
+const NAME_CHARS = 64;
+const ONCE = "Give each parameter once.";
 const ID = /^\/jobs\/([a-z0-9]{1,64})$/;
 
 export async function jobsResponse(request: Request, url: URL, caller: HttpCaller, gateway: () => JobsHttpPort): Promise<Response> {
@@ -14,12 +17,11 @@ export async function jobsResponse(request: Request, url: URL, caller: HttpCalle
   if (url.pathname === "/jobs") {
     if (method === "GET") return listed(url, gateway);
     if (method === "POST") return inSlot(() => submitted(request, caller, gateway));
-    return problemResponse("protocol.unsupported", "Jobs are listed with GET and submitted with POST.", 405);
+    return methodRefused("GET, POST", "Jobs are listed with GET and submitted with POST.");
   }
   const id = ID.exec(url.pathname)?.[1];
   if (id === undefined) return problemResponse("job.not_found");
-  if (method !== "GET" && method !== "DELETE")
-    return problemResponse("protocol.unsupported", "A job is read with GET and cancelled with DELETE.", 405);
+  if (method !== "GET" && method !== "DELETE") return methodRefused("DELETE, GET", "A job is read with GET and cancelled with DELETE.");
   const done = await (method === "GET" ? gateway().getJob(id) : gateway().cancelJob(id));
   return done.ok ? jsonResponse(done.value) : failureResponse(done.error);
 }
@@ -31,6 +33,10 @@ async function submitted(request: Request, caller: HttpCaller, gateway: () => Jo
 }
 async function listed(url: URL, gateway: () => JobsHttpPort): Promise<Response> {
   const given = [...url.searchParams].map(([name, value]) => [name, name === "limit" ? numberOf(value) : value] as const);
+  const names = given.map(([name]) => name);
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  if (twice !== undefined)
+    return problemResponse("protocol.invalid_params", `${visible(twice, NAME_CHARS)}: the parameter is given more than once.`, 400, ONCE);
   const params: unknown = Object.fromEntries(given);
   const wrong = bodyProblem("JobListParams", params);
   if (wrong !== undefined || !isParams(params)) return problemResponse("protocol.invalid_params", wrong, 400);

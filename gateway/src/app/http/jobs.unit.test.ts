@@ -18,6 +18,28 @@ function post(
   return jobsResponse(request, URL_, { address: "" }, () => ({ submitJob }) as unknown as JobsHttpPort);
 }
 
+test("[JB10] a parameter that is given twice is refused", async () => {
+  const listed = async (query: string) => {
+    const url = new URL(`http://gsv.test/jobs?${query}`);
+    const listJobs = () => Promise.resolve({ ok: true, value: { jobs: [] } });
+    const response = await jobsResponse(new Request(url), url, { address: "" }, () => ({ listJobs }) as unknown as JobsHttpPort);
+    return [response.status, ((await response.json()) as { detail?: string }).detail];
+  };
+  assert.deepEqual(await listed("status=running&status=failed"), [400, "status: the parameter is given more than once."]);
+  assert.deepEqual(await listed("status=running&limit=2"), [200, undefined]);
+});
+test("[JB1] another method gets 405, with the methods that the address takes", async () => {
+  for (const [path, allow] of [
+    ["/jobs", "GET, POST"],
+    ["/jobs/j1", "DELETE, GET"],
+  ] as const) {
+    const url = new URL(`http://gsv.test${path}`);
+    const response = await jobsResponse(new Request(url, { method: "PUT" }), url, { address: "" }, () => ({}) as JobsHttpPort);
+    assert.deepEqual([response.status, response.headers.get("Allow")], [405, allow]);
+    assert.equal(((await response.json()) as { title: string }).title, "This address does not take this method.");
+  }
+});
+
 describe("POST /jobs", () => {
   test("[RT1] takes so many requests at once, and answers more with 429 without reading them", async () => {
     const hold = Promise.withResolvers<void>();
@@ -38,6 +60,16 @@ describe("POST /jobs", () => {
     const response = await slow;
     const { reason, retryable } = (await response.json()) as { reason: string; retryable?: boolean };
     assert.deepEqual([response.status, reason, retryable], [408, "protocol.late", true]);
+  });
+  test("[RT1] a number that the agent would get as another one is refused by its name", async () => {
+    const sent = (number: string) => post(`{"agent_name": "triage", "instructions": "Sort it.", "payload": {"a": [{"id": ${number}}]}}`);
+    for (const number of ["1e999", "-1e999", "12345678901234567890", "-9007199254740993"]) {
+      const response = await sent(number);
+      const { reason, detail } = (await response.json()) as { reason: string; detail?: string };
+      assert.deepEqual([response.status, reason, detail], [400, "protocol.invalid_params", "id: a number that JSON can't hold."], number);
+    }
+    for (const number of ["1e20", "9007199254740991", "-0", "0.1", '"12345678901234567890"'])
+      assert.equal((await sent(number)).status, 202, number);
   });
   test("[RT1] a body that is no JSON is told so", async () => {
     for (const body of ["nojson", "", "{"]) {

@@ -4,7 +4,7 @@ import type { JoinRequest } from "../../../../protocol/gen/types.ts";
 import { checkJoinRequest } from "../../../../protocol/gen/validators/checks.js";
 import type { JoinPort } from "../../ports/http.ts";
 import { isBrowser, readAtMost } from "./body.ts";
-import { failureResponse, NOT_FROM_A_PAGE, problemResponse } from "./problem.ts";
+import { failureResponse, NOT_FROM_A_PAGE, methodRefused, problemResponse } from "./problem.ts";
 import { jsonResponse } from "./run.ts";
 import { Slots } from "./slots.ts";
 
@@ -12,7 +12,7 @@ const slots = new Slots(LIMITS.joinsAtOnce);
 const isJoin = (value: unknown): value is JoinRequest => checkJoinRequest(value);
 
 export async function joinResponse(request: Request, address: string, gateway: () => JoinPort): Promise<Response> {
-  if (request.method !== "POST") return problemResponse("protocol.unsupported", "Machines join with a POST request: `gsv join CODE`.", 405);
+  if (request.method !== "POST") return methodRefused("POST", "Machines join with a POST request: `gsv join CODE`.");
   if (isBrowser(request.headers)) return problemResponse("auth.origin", "Pages in a browser can't join.", undefined, NOT_FROM_A_PAGE);
   const release = slots.take("join");
   if (release === undefined) return problemResponse("limit.rate", "Too many machines join at once.", undefined, "Try again.");

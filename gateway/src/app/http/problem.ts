@@ -9,6 +9,13 @@ const HTTP_HINTS: Partial<Record<ErrorReason, string>> = {
   "protocol.unsupported": "See what an address takes: `GET /openapi.json`.",
   "protocol.unknown_method": "See the addresses: `GET /openapi.json`.",
 };
+/** The contract's titles speak of frames and methods. */
+const HTTP_TITLES: Partial<Record<ErrorReason, string>> = {
+  "protocol.too_deep": "The body is nested too deeply.",
+  "protocol.too_large": "The request is too large.",
+  "protocol.unknown_method": "There is no such address.",
+  "protocol.unsupported": "This address does not take this method.",
+};
 
 /** For requests of browsers to addresses that no page may use: there the setting `auth.allowedOrigins` changes nothing. */
 export const NOT_FROM_A_PAGE = "Send the request from a program, not from a page.";
@@ -17,7 +24,7 @@ export function problem(reason: ErrorReason, detail?: string, hint?: string): Pr
   const { code, http, retryable, text, hint: usual } = ERRORS[reason];
   return {
     type: "about:blank",
-    title: text,
+    title: HTTP_TITLES[reason] ?? text,
     status: http,
     code,
     reason,
@@ -31,6 +38,13 @@ export function problem(reason: ErrorReason, detail?: string, hint?: string): Pr
 export function problemResponse(reason: ErrorReason, detail?: string, status?: number, hint?: string): Response {
   const body = { ...problem(reason, detail, hint), ...(status === undefined ? {} : { status }) };
   return new Response(JSON.stringify(body), { status: body.status, headers: problemHeaders(reason) });
+}
+
+/** Another method than those of `allow`, such as `GET, POST`. */
+export function methodRefused(allow: string, detail: string, hint?: string): Response {
+  const response = problemResponse("protocol.unsupported", detail, 405, hint);
+  response.headers.set("Allow", allow);
+  return response;
 }
 
 /** A failure as an HTTP answer. */

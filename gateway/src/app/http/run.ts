@@ -3,20 +3,24 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { RunRequest } from "../../../../protocol/gen/types.ts";
 import { checkRunRequest } from "../../../../protocol/gen/validators/checks.js";
 import { nestsDeeper } from "../../../../protocol/runtime/codec.ts";
+import { visible } from "../../prompt/hidden.ts";
 import type { HttpCaller, TaskPort, TaskRequest } from "../../ports/http.ts";
 import { readAtMost } from "./body.ts";
 import { bodyProblem } from "./body-problem.ts";
 import { Slots } from "./slots.ts";
-import { failureResponse, problemResponse, SAFE_HEADERS } from "./problem.ts";
+import { failureResponse, methodRefused, problemResponse, SAFE_HEADERS } from "./problem.ts";
 
 const KEY = /^[\x21-\x7e]{1,255}$/;
 const AGAIN = "Send it again in a second. With the same `Idempotency-Key` it is the same task.";
 const FORM = 'Send one object, such as {"agent_name": "triage", "instructions": "..."}.';
+const AS_TEXT = 'Send it as a text, such as "12345678901234567890".';
+const NAME_CHARS = 64;
+const INTEGER = /^-?\d+$/;
 const SHORTER = "Shorten the instructions or the data, or name a file that the agent can read.";
 const isTask = (value: unknown): value is RunRequest => checkRunRequest(value);
 
 export async function runResponse(request: Request, caller: HttpCaller, gateway: () => TaskPort): Promise<Response> {
-  if (request.method !== "POST") return problemResponse("protocol.unsupported", "Tasks are sent with a POST request.", 405);
+  if (request.method !== "POST") return methodRefused("POST", "Tasks are sent with a POST request.");
   const asked = await inSlot(() => taskOf(request));
   if (asked instanceof Response) return asked;
   const done = await gateway().runTask(caller, asked);
@@ -52,8 +56,12 @@ export async function taskOf(request: Request): Promise<TaskRequest | Response> 
   const text = textOf(body);
   if (text !== undefined && nestsDeeper(text, LIMITS.valueDepth))
     return problemResponse("protocol.too_deep", `A task is nested at most ${LIMITS.valueDepth} levels deep.`);
-  const task = jsonOf(text);
+  const numbers: string[] = [];
+  const task = jsonOf(text, numbers);
   if (task === undefined) return problemResponse("protocol.invalid_params", "The body is not JSON.", 400, FORM);
+  const [number] = numbers;
+  if (number !== undefined)
+    return problemResponse("protocol.invalid_params", `${visible(number, NAME_CHARS)}: a number that JSON can't hold.`, 400, AS_TEXT);
   const wrong = bodyProblem("RunRequest", task);
   if (wrong !== undefined || !isTask(task)) return problemResponse("protocol.invalid_params", wrong, 400);
   const { agent_name, instructions, payload } = task;
@@ -66,9 +74,14 @@ function textOf(body: Uint8Array): string | undefined {
     return undefined;
   }
 }
-function jsonOf(text: string | undefined): unknown {
+/** `lost` gets the names of numbers that the agent would get as others. */
+function jsonOf(text: string | undefined, lost: string[]): unknown {
+  const check = (key: string, value: unknown, { source = "" }: { readonly source?: string } = {}): unknown => {
+    if (typeof value === "number" && (INTEGER.test(source) ? !Number.isSafeInteger(value) : !Number.isFinite(value))) lost.push(key);
+    return value;
+  };
   try {
-    return text === undefined ? undefined : JSON.parse(text);
+    return text === undefined ? undefined : JSON.parse(text, check);
   } catch {
     return undefined;
   }

@@ -6,7 +6,7 @@
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { WebhookChannel } from "../../ports/channels.ts";
 import { isBrowser, readAtMost } from "./body.ts";
-import { NOT_FROM_A_PAGE, problemResponse, SAFE_HEADERS } from "./problem.ts";
+import { NOT_FROM_A_PAGE, methodRefused, problemResponse, SAFE_HEADERS } from "./problem.ts";
 import { Slots } from "./slots.ts";
 
 const PATH = /^\/channels\/([a-z][a-z0-9_]{0,62})(\/.*)$/;
@@ -44,8 +44,7 @@ export class Webhooks {
     try {
       const { webhooks, signatureHeader } = await this.#capabilitiesOf(name, channel);
       if (!webhooks) return problemResponse("channel.unknown");
-      if (request.method !== "POST" && request.method !== "GET")
-        return problemResponse("protocol.unsupported", "Channels take POST and GET.", 405);
+      if (request.method !== "POST" && request.method !== "GET") return methodRefused("GET, POST", "Channels take POST and GET.");
       if (signatureHeader !== undefined && !request.headers.has(signatureHeader))
         return problemResponse("auth.required", `The header ${signatureHeader} with the platform's signature is missing.`);
       const body = request.method === "GET" ? null : await readAtMost(request, LIMITS.webhookBytes, LIMITS.webhookBodyMs);

@@ -236,12 +236,10 @@ const foreign = (path: string): DefinitionProblem => ({
   problem: `\`${path}\` was written in a conversation that had read text of others. Give the file itself: \`gsv agent define FOLDER\`.`,
 });
 function problemsText(problems: readonly DefinitionProblem[]): string {
-  const lines = problems
-    .slice(0, NAMED_PROBLEMS)
-    .map(
-      ({ path, line, problem }) =>
-        `${[line === undefined ? "" : `line ${line}`, path].filter((part) => part !== "").join(", ")}: ${problem}`,
-    );
+  const lines = problems.slice(0, NAMED_PROBLEMS).map(({ path, line, problem }) => {
+    const place = [line === undefined ? "" : `line ${line}`, path].filter((part) => part !== "").join(", ");
+    return place === "" ? problem : `${place}: ${problem}`;
+  });
   const more = problems.length > NAMED_PROBLEMS ? ` and ${problems.length - NAMED_PROBLEMS} more` : "";
   return `agent.yaml has ${problems.length === 1 ? "a mistake" : `${problems.length} mistakes`}, so it was not applied. ${lines.join(" ")}${more}`;
 }

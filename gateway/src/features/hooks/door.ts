@@ -27,7 +27,7 @@ const NO_KEY = new TextEncoder().encode("no hook has this name, and the work is 
 const NO_CLAIM: Claim = { prefix: "", digests: [] };
 
 interface Proof {
-  /** The sender's id of the delivery. Absent: it gave none that can be used. */
+  /** The sender's id of the delivery. Absent: it gave none. */
   readonly id?: string;
   /** The digest of the signature, when the signature does not cover an id. */
   readonly digest?: string;
@@ -134,7 +134,7 @@ function formOf(headers: HeaderMap): StoredHook["body"]["form"] {
   if (headers.has("stripe-signature")) return "stripe";
   return headers.has("webhook-signature") ? "standard" : "bearer";
 }
-const ownId = (headers: HeaderMap): Proof => usableId(headers.get("idempotency-key") ?? headers.get("webhook-id"));
+const ownId = (headers: HeaderMap): Proof => usableId(headers.get("idempotency-key") || headers.get("webhook-id"));
 /** Stripe's id is in the body, which is signed. */
 function idOf(hook: StoredHook, { id }: Proof, body: unknown): string | undefined {
   if (hook.body.form !== "stripe") return id;

@@ -6,7 +6,7 @@
  * Standard Webhooks (standard-webhooks/standard-webhooks).
  */
 import { toHex } from "../../../../protocol/runtime/hex.ts";
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { HookForm } from "../../../../protocol/gen/types.ts";
 
@@ -33,8 +33,13 @@ const SECONDS = /^\d{1,12}$/;
 const ID = /^[\x21-\x7e]{1,128}$/;
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
-/** The sender's id of a delivery, when it can be one. */
-export const usableId = (text: string | undefined): { readonly id?: string } => (text !== undefined && ID.test(text) ? { id: text } : {});
+/** The sender's id of a delivery. A digest stands for an id of another form, so that each sender's id tells a repeated delivery. */
+export function usableId(text: string | undefined): { readonly id?: string } {
+  if (text === undefined || text === "") return {};
+  return { id: ID.test(text) ? text : `sha256:${createHash("sha256").update(text).digest("hex")}` };
+}
+/** An id that is signed, as Standard Webhooks have it. */
+const signedId = (text: string | undefined): string | undefined => (text !== undefined && ID.test(text) ? text : undefined);
 const secondsOf = (text: string | undefined): { readonly at?: number } =>
   text !== undefined && SECONDS.test(text) ? { at: 1000 * Number(text) } : {};
 
@@ -55,7 +60,7 @@ export function claimOf(form: HookForm, headers: HeaderMap): Claim | undefined {
   }
 }
 function standardClaim(headers: HeaderMap): Claim | undefined {
-  const { id } = usableId(headers.get("webhook-id"));
+  const id = signedId(headers.get("webhook-id"));
   const seconds = headers.get("webhook-timestamp") ?? "";
   const { at } = secondsOf(seconds);
   // Each is a version and a digest; `v1a` and others are of other algorithms.

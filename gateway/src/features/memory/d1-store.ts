@@ -95,7 +95,7 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
       const refused = problemOf(memory);
       if (refused !== undefined) return refused;
       const { supersedes } = memory;
-      const known = await this.#ofCall(scope, memory);
+      const known = (await this.#ofCall(scope, memory)) ?? (await this.#ofEarlierVersion(scope, memory));
       if (known !== undefined) return succeed(await this.#stored(scope, known, false));
       if (supersedes !== undefined) {
         const older = (await this.#rows(scope, [supersedes])).get(supersedes);
@@ -158,6 +158,12 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
       .bind(...scoped(scope), sessionKey, callId)
       .first<Row>();
     return row === null ? undefined : memoryOf(row);
+  }
+
+  async #ofEarlierVersion(scope: MemoryScope, memory: NewMemory): Promise<StoredMemory | undefined> {
+    if (memory.earlierCallId === undefined) return undefined;
+    const row = await this.#ofCall(scope, { ...memory, callId: memory.earlierCallId });
+    return row?.content === memory.content.toWellFormed() ? row : undefined;
   }
 
   get(scope: MemoryScope, ids: readonly string[]): Promise<Result<ReadonlyMap<string, StoredMemory>>> {

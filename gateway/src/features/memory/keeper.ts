@@ -55,6 +55,8 @@ export interface Adding {
   readonly text: string;
   readonly metadata: Readonly<Record<string, string>>;
   readonly supersedes?: string;
+  /** The token of the client. Its request ids are its own. */
+  readonly tokenId: string;
   readonly requestId: string;
 }
 const DEFAULT_RECALLED = 10;
@@ -96,6 +98,7 @@ export class MemoryKeeper {
     text,
     metadata,
     supersedes,
+    tokenId,
     requestId,
   }: Adding): Promise<Result<{ readonly memory: Memory; readonly added: boolean }>> {
     const stored = await this.#store(agentId, supersedes, {
@@ -104,10 +107,15 @@ export class MemoryKeeper {
       author: "owner",
       taint: OWNER,
       sessionKey: "",
-      callId: requestId,
+      callId: `${tokenId}/${requestId}`,
+      earlierCallId: requestId,
       createdAt: this.#ports.now(),
     });
-    return stored.ok ? succeed({ memory: this.shown(stored.value.memory), added: stored.value.isNew }) : stored;
+    if (!stored.ok) return stored;
+    const { memory, isNew } = stored.value;
+    if (!isNew && memory.content !== text.toWellFormed())
+      return fail("task.key_reused", "The same requestId was sent before with another memory.", "Send a new requestId with a new memory.");
+    return succeed({ memory: this.shown(memory), added: isNew });
   }
   #store(agentId: string, given: string | undefined, memory: Omit<NewMemory, "id" | "supersedes">) {
     const { ids, rows } = this.#ports;

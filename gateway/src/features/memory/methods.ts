@@ -70,6 +70,7 @@ export function memoryMethods({ config, audit, background }: MethodPorts, load: 
         agentId: agent.value,
         text,
         metadata,
+        tokenId: connection.principal.tokenId,
         requestId,
         ...(supersedes === undefined ? {} : { supersedes }),
       });

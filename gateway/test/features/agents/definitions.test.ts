@@ -62,6 +62,13 @@ describe("[AD4] a definition", () => {
     expect((await definedOf())?.definition.characteristics).toEqual({ tone: "warm" });
     expect(await (await env.STORAGE.get("agents/sorter/agent.yaml"))?.text()).toBe(TEXT);
   });
+  test("[AD1] [P10] a mistake without a place is named without one", async () => {
+    for (const [text, said] of [
+      ["null", "The file must be keys and values, such as `metadata:`."],
+      [`a: ${"[".repeat(12)}${"]".repeat(12)}`, "The file is nested deeper than 8."],
+    ] as const)
+      expect((await admin.refused("agents.define", { text })).message).toBe(`agent.yaml has a mistake, so it was not applied. ${said}`);
+  });
   test("[AD3] with the name of another one is refused", async () => {
     await define();
     const other = await admin.refused("agents.define", { text: TEXT.replace("id: sorter", "id: other"), files: FILES });

@@ -78,4 +78,21 @@ describe("[HK4] [HK5] [K28] [P1] once", () => {
     expect(await send()).toBe("202 accepted");
     expect(await deliver(secret, "signed", {}, "bearer")).toBe("202 accepted");
   });
+  it("a bearer's own id of any form counts, and an empty one is none", async () => {
+    const { secret = "" } = await add({ form: "bearer" });
+    const send = async (key: string): Promise<string> =>
+      status(await post("gh", '{"title":1}', { authorization: `Bearer ${secret}`, "idempotency-key": key }));
+    for (const key of ["k".repeat(5000), "k".repeat(3000), "k".repeat(257), "k".repeat(129), "k".repeat(128), "ab cd"])
+      expect([await send(key), await send(key)], key.slice(0, 8)).toEqual(["202 accepted", "200 repeated"]);
+    expect([await send(""), await send("")]).toEqual(["202 accepted", "202 accepted"]);
+    expect((await show()).deliveries.map(({ deliveryId }) => deliveryId)).toContain("k".repeat(128));
+  });
+  it("an id of Stripe's event that is long counts, too", async () => {
+    const secret = "a signing secret of Stripe";
+    await add({ form: "stripe", secret });
+    const event = { id: "evt_".repeat(40), type: "x" };
+    expect(await deliver(secret, "", event, "stripe")).toBe("202 accepted");
+    pass(stage, 1000);
+    expect(await deliver(secret, "", event, "stripe")).toBe("200 repeated");
+  });
 });

@@ -6,7 +6,7 @@ import type { Memory, MemoryAddResult, MemoryListResult, MemorySearchResult } fr
 import type { Recalled, Remembered, Remembering } from "../../../src/ports/long-term-memory.ts";
 import type { Result } from "../../../src/ports/result.ts";
 import { composeNativeTools } from "../../../src/app/native-tools.ts";
-import { client, fakeSessions, gateway, node, type Peer, port, seed, silent } from "../../support/gateway.ts";
+import { client, fakeSessions, gateway, node, type Peer, port, seed, silent, token } from "../../support/gateway.ts";
 import { value } from "../../support/workspace.ts";
 import { evict } from "../../support/evict.ts";
 
@@ -150,6 +150,20 @@ describe("what an agent remembers", () => {
 });
 
 describe("the owner", () => {
+  test("[LM2] a request id counts for its token, and with another text it is refused", async () => {
+    const other = await client((await token("client")).token);
+    const first = await add("Fact of program one.", { requestId: "1" });
+    const second = await other.ok<MemoryAddResult>("memory.add", { text: "Fact of program two.", requestId: "1" });
+    expect(second).toMatchObject({ added: true, memory: { text: "Fact of program two." } });
+    expect(await add("Fact of program one.", { requestId: "1" })).toMatchObject({ added: false, memory: { id: first.memory.id } });
+    expect((await owner.refused("memory.add", { text: "Another fact.", requestId: "1" })).reason).toBe("task.key_reused");
+    expect((await list()).memories.map(({ text }) => text)).toEqual(["Fact of program two.", "Fact of program one."]);
+  });
+  test("[LM2] a retry finds the row that an earlier version has written; another text under its id is a new row", async () => {
+    const earlier = value(await remember("Of an earlier version.", { sessionKey: "", callId: "1" }));
+    expect(await add("Of an earlier version.", { requestId: "1" })).toMatchObject({ added: false, memory: { id: earlier.id } });
+    expect(await add("A new fact.", { requestId: "1" })).toMatchObject({ added: true, memory: { text: "A new fact." } });
+  });
   test("[LM10] adds once per request, lists by pages, and each change is in the audit", async () => {
     const first = await add("The boiler is from 2019.", { metadata: { room: "cellar" }, requestId: "one" });
     expect(first).toMatchObject({ added: true, memory: { author: "owner", label: "owner", metadata: { room: "cellar" } } });
