@@ -208,6 +208,23 @@ fn f5_the_doctor_says_offline_that_a_key_is_missing_and_that_a_model_is_not_know
     }
 }
 
+#[test]
+fn f5_the_doctor_asks_for_no_key_of_a_server_of_ones_own() {
+    let run = played(&["doctor", "--json", "--offline"], |connection| {
+        before_the_model(connection);
+        let server = json!({"baseUrl": "http://127.0.0.1:1/v1", "wire": "openai-completions"});
+        let config = json!({"model": {"provider": "anthropic", "id": "own"}, "providers": {"anthropic": server}});
+        serve(connection, "config.get", &json!({}), &json!({ "config": config }));
+        lists_models(connection, false, &["claude-x"]);
+    });
+    let report = run.json();
+    let model = model_of(&report);
+    assert_eq!(
+        (&model["level"], &model["found"]),
+        (&json!("ok"), &json!("anthropic/own, not called (--offline)"))
+    );
+}
+
 fn lists_models(connection: &mut Connection, ready: bool, ids: &[&str]) {
     let provider = json!({"provider": "anthropic", "name": "Anthropic", "models": ids.len(), "ready": ready});
     serve(connection, "models.list", &json!({}), &json!({"providers": [provider]}));

@@ -98,11 +98,6 @@ async fn everything(context: &Context) -> Outcome {
 
 pub async fn resume(context: &Context) -> Outcome {
     let is_copy = start_channels(context).await?;
-    if is_copy {
-        context.out.warn(
-            "this was a restored copy. If the gateway that it was copied from still runs, both act now: stop that one with `gsv stop --all` there.",
-        );
-    }
     context
         .change::<GatewayResume>(NoParams {}, |done| match (done.was_stopped, done.sessions) {
             (false, _) => "Nothing was stopped.".to_owned(),
@@ -110,7 +105,13 @@ pub async fn resume(context: &Context) -> Outcome {
             (true, 1) => "Resumed. 1 conversation continues.".to_owned(),
             (true, held) => format!("Resumed. {held} conversations continue."),
         })
-        .await
+        .await?;
+    if is_copy {
+        context.out.warn(
+            "this was a restored copy. If the gateway that it was copied from still runs, both act now: stop that one with `gsv stop --all` there.",
+        );
+    }
+    Ok(())
 }
 
 /// Lets the channels of a restored copy run: before the resume, because what waits for them leaves with it (rule BK23). False: it is none.
