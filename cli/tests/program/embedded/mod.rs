@@ -1,0 +1,6 @@
+//! `gsv up`, `down` and `status` with the real workerd and a tiny Worker.
+
+mod login;
+mod port;
+mod restart;
+mod start;

@@ -1,0 +1,114 @@
+//! `gsv why` against a gateway that the test plays.
+
+use crate::common::fake_gateway::{Connection, SESSION};
+use crate::common::play::{played, serve};
+use serde_json::{Value, json};
+
+const TASK: &str = "agent:main:task:abc";
+
+fn refuse(connection: &mut Connection, method: &str, params: &Value, reason: &str, message: &str) {
+    let request = connection.expect(method);
+    assert_eq!(&request.params, params, "{method}");
+    connection.error(&request, 404, reason, message);
+}
+
+fn no_run(connection: &mut Connection, id: &str) {
+    let params = json!({"sessionKey": SESSION, "runId": id});
+    refuse(
+        connection,
+        "run.why",
+        &params,
+        "run.not_found",
+        "The log of this conversation has no such run.",
+    );
+}
+
+fn job(status: &str) -> Value {
+    json!({"job_id": "abc", "status": status, "agent_name": "main", "agent_id": "main", "created_at": 1000})
+}
+
+#[test]
+fn au7_the_id_of_a_job_stands_for_its_run() {
+    for reason in ["run.not_found", "session.not_found"] {
+        let run = played(&["why", "abc"], |connection| {
+            let params = json!({"sessionKey": SESSION, "runId": "abc"});
+            refuse(connection, "run.why", &params, reason, "No.");
+            let mut done = job("succeeded");
+            done["session_key"] = json!(TASK);
+            serve(connection, "job.get", &json!({"job_id": "abc"}), &done);
+            serve(
+                connection,
+                "run.why",
+                &json!({"sessionKey": TASK, "runId": "task-abc"}),
+                &json!({"sessionKey": TASK, "runId": "task-abc", "startedAt": 1, "end": "open", "left": 0,
+                    "usage": {"input": 1, "output": 1, "total": 2}, "steps": []}),
+            );
+        })
+        .ok();
+        assert!(
+            run.stdout.contains("Run task-abc in agent:main:task:abc"),
+            "{}",
+            run.stdout
+        );
+    }
+}
+
+#[test]
+fn au7_a_job_that_has_no_run_says_whether_it_may_still_begin() {
+    let why = |job: Value| {
+        played(&["why", "abc"], |connection| {
+            no_run(connection, "abc");
+            serve(connection, "job.get", &json!({"job_id": "abc"}), &job);
+        })
+        .failed(1)
+        .stderr
+    };
+    let queued = why(job("queued"));
+    assert!(queued.contains("The job abc is queued and has not begun."), "{queued}");
+    assert!(queued.contains("gsv job watch abc"), "{queued}");
+    let mut failed = job("failed");
+    failed["error"] = json!({"reason": "agent.unknown", "message": "There is no agent victim."});
+    let failed = why(failed);
+    assert!(
+        failed.contains("The job abc never began; it is failed: There is no agent victim."),
+        "{failed}"
+    );
+    assert!(!failed.contains("gsv job watch"), "{failed}");
+    let cancelled = why(job("cancelled"));
+    assert!(
+        cancelled.contains("The job abc never began; it is cancelled"),
+        "{cancelled}"
+    );
+}
+
+#[test]
+fn au7_an_unknown_id_is_refused_with_the_ids_that_why_takes() {
+    let says = |stderr: &str| {
+        for part in [
+            "has no such run",
+            "gsv why JOB",
+            "gsv why CALL",
+            "gsv why RUN --session KEY",
+        ] {
+            assert!(stderr.contains(part), "{part} is not in {stderr}");
+        }
+    };
+    let run = played(&["why", "abc"], |connection| {
+        no_run(connection, "abc");
+        refuse(connection, "job.get", &json!({"job_id": "abc"}), "job.not_found", "");
+    })
+    .failed(1);
+    says(&run.stderr);
+    // No job has such an id.
+    let run = played(&["why", "R-1"], |connection| {
+        no_run(connection, "R-1");
+    })
+    .failed(1);
+    says(&run.stderr);
+    // With its conversation named, it is the id of a run.
+    let run = played(&["why", "abc", "--session", SESSION], |connection| {
+        no_run(connection, "abc");
+    })
+    .failed(1);
+    says(&run.stderr);
+}
