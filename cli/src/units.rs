@@ -157,7 +157,15 @@ pub fn bytes(count: u64) -> String {
 
 /// `1,234,567`.
 pub fn grouped(count: u64) -> String {
-    let digits = count.to_string();
+    in_groups(&count.to_string())
+}
+
+/// Tokens of a limit, which are a number with a fraction on the wire.
+pub fn whole(tokens: f64) -> String {
+    in_groups(&format!("{:.0}", tokens.max(0.0)))
+}
+
+fn in_groups(digits: &str) -> String {
     let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
     groups.collect::<Vec<_>>().join(",")
 }

@@ -71,23 +71,29 @@ pub struct Archive<'a> {
     content: DeflateDecoder<BufReader<Opener<BufReader<File>>>>,
 }
 
+/// The file of a backup, and its size. Fails where there is none, so that no passphrase is asked for.
+pub fn file_of(path: &Path) -> Outcome<(File, u64)> {
+    let next = "Check the path: `gsv backup verify FILE`.";
+    // A pipe is not waited for; a plain file is read as ever.
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let file = file.or_fail(format_args!("open {}", path.display()), next)?;
+    let meta = file
+        .metadata()
+        .or_fail(format_args!("look at {}", path.display()), next)?;
+    if !meta.is_file() {
+        return Err(Failure::usage(
+            format!("{} is not a file.", path.display()),
+            "Give the file of a backup.",
+        ));
+    }
+    Ok((file, meta.len()))
+}
+
 impl<'a> Archive<'a> {
     pub fn open(path: &'a Path, passphrase: &str) -> Outcome<Self> {
-        let next = "Check the path: `gsv backup verify FILE`.";
-        // A pipe is not waited for; a plain file is read as ever.
-        let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
-        let file = file.or_fail(format_args!("open {}", path.display()), next)?;
-        let meta = file
-            .metadata()
-            .or_fail(format_args!("look at {}", path.display()), next)?;
-        if !meta.is_file() {
-            return Err(Failure::usage(
-                format!("{} is not a file.", path.display()),
-                "Give the file of a backup.",
-            ));
-        }
-        Self::read(path, file, meta.len(), passphrase).map_err(|error| unreadable(path, &error))
+        let (file, bytes) = file_of(path)?;
+        Self::read(path, file, bytes, passphrase).map_err(|error| unreadable(path, &error))
     }
 
     fn read(path: &'a Path, file: File, bytes: u64, passphrase: &str) -> io::Result<Self> {

@@ -139,9 +139,12 @@ pub fn still_named(agents: Option<&[String]>, how: &str) -> String {
         return String::new();
     };
     let names = agents.join(", ");
-    let have = if agents.len() == 1 { "has" } else { "have" };
+    let (have, edit) = match agents {
+        [one] => ("has", one.as_str()),
+        _ => ("have", "ID"),
+    };
     format!(
-        " {names} still {have} it {how}in `sub_agents`: a task for it is refused until you change that with `gsv agent edit ID`."
+        " {names} still {have} it {how}in `sub_agents`: a task for it is refused until you change that with `gsv agent edit {edit}`."
     )
 }
 

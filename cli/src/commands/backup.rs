@@ -8,6 +8,7 @@ use super::backup_input::{absolute, interruptible, new_passphrase, passphrase, r
 use super::backup_schedule;
 use super::context::Context;
 use crate::args::{Backup, BackupCommand, BackupVerify, Restore};
+use crate::backup::archive::file_of;
 use crate::backup::make::{self, Made};
 use crate::backup::manifest::Manifest;
 use crate::backup::restore::{self, Restored};
@@ -85,6 +86,7 @@ fn refuse_word(file: &Path) -> Outcome {
 
 async fn check(context: &Context, args: &BackupVerify) -> Outcome {
     let file = absolute(&args.file)?;
+    file_of(&file)?;
     let passphrase = passphrase(context.out, &args.passphrase)?;
     let path = file.clone();
     let manifest = interruptible(move || verify::verify(&path, &passphrase)).await?;
@@ -102,6 +104,7 @@ pub async fn restore(context: &Context, args: Restore) -> Outcome {
     let file = absolute(&args.file)?;
     let home = state_dir()?;
     let target = args.into.as_deref().map_or_else(|| Ok(home.clone()), absolute)?;
+    file_of(&file)?;
     let passphrase = passphrase(context.out, &args.passphrase)?;
     let (path, replace) = (file.clone(), args.replace);
     let is_copy = !is_same(&home, &target);

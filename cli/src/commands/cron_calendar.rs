@@ -109,7 +109,7 @@ fn notes(result: &CronUpcomingResult, days: u8) -> Vec<String> {
     if result.days.is_empty() && result.left_out == 0 {
         let days = match days {
             0 | 1 => "today".to_owned(),
-            days => format!("in the next {days} days"),
+            days => format!("today or {}", after_today(days - 1)),
         };
         notes.push(format!(
             "Nothing comes {days}. All jobs: `gsv cron list`; heartbeats: `gsv heartbeat status`."
@@ -128,6 +128,13 @@ fn notes(result: &CronUpcomingResult, days: u8) -> Vec<String> {
         ));
     }
     notes
+}
+
+fn after_today(days: u8) -> String {
+    match days {
+        1 => "tomorrow".to_owned(),
+        days => format!("in the {days} days after it"),
+    }
 }
 
 /// `gsv status`: the next times as a table, or what waits while everything is stopped.
@@ -271,10 +278,13 @@ Tuesday 24 November 2026
                 "Left out: the last 2 days, because there are too many times to work out."
             ]
         );
+        let none = |days| notes(&result(&json!({})), days).join("\n");
         assert_eq!(
-            notes(&result(&json!({})), 7),
-            ["Nothing comes in the next 7 days. All jobs: `gsv cron list`; heartbeats: `gsv heartbeat status`."]
+            none(8),
+            "Nothing comes today or in the 7 days after it. All jobs: `gsv cron list`; heartbeats: `gsv heartbeat status`."
         );
+        assert!(none(2).starts_with("Nothing comes today or tomorrow."));
+        assert!(none(1).starts_with("Nothing comes today."));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::clean::one_line;
 use crate::client::Client;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::table::Table;
-use crate::units::{ago, dollars, duration, grouped, now_ms, time, until};
+use crate::units::{ago, counted, dollars, duration, grouped, now_ms, time, until};
 
 /// The contract's limit: all wrong lines of HEARTBEAT.md are named.
 const PROBLEM_CHARS: usize = 2_048;
@@ -257,8 +257,8 @@ fn lines(state: &HeartbeatState, now: u64) -> Vec<String> {
     }
     if state.every_ms.is_some() || state.runs > 0 || !state.skipped.is_empty() {
         lines.push(format!(
-            "in the last day {} model runs for {}{}",
-            grouped(state.runs),
+            "in the last day {} for {}{}",
+            counted(state.runs, "model run", "model runs"),
             dollars(state.cost_usd),
             skipped(state)
         ));

@@ -65,7 +65,9 @@ pub fn table(jobs: &[JobSummary], now: u64) -> Table<7> {
 
 /// Calls of models without a known price count as 0, which is not their price.
 fn cost(report: &AgentReport) -> String {
-    if report.cost_usd > 0.0 || report.usage.cost_usd.is_some() {
+    let is_priced = report.cost_usd > 0.0 || report.usage.cost_usd.is_some();
+    // Without a call of a model there is nothing whose price could be unknown.
+    if is_priced || report.usage.total == 0 {
         dollars(report.cost_usd)
     } else {
         "no known price".to_owned()
@@ -161,6 +163,19 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+
+    #[test]
+    fn rt2_the_cost_is_known_where_no_model_was_called() {
+        let of = |tokens: u64, usd: f64| {
+            let report = json!({"status": "completed", "summary": "s", "tool_calls": [], "delegations": [], "artifacts": [], "warnings": [],
+                "usage": {"input": tokens, "output": 0, "total": tokens}, "cost_usd": usd, "duration_ms": 1, "metadata": {}});
+            cost(&serde_json::from_value(report).unwrap())
+        };
+        assert_eq!(
+            [of(0, 0.0), of(5, 0.0), of(5, 0.5)],
+            ["$0.00", "no known price", "$0.5000"]
+        );
+    }
 
     #[test]
     fn rt2_a_call_whose_command_failed_has_its_exit_code() {

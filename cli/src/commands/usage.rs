@@ -7,7 +7,7 @@ use super::context::Context;
 use crate::exit::Outcome;
 use crate::output::Output;
 use crate::table::Table;
-use crate::units::{dollars, grouped};
+use crate::units::{dollars, grouped, whole};
 
 pub async fn run(context: &Context, by: UsageBy, days: u16) -> Outcome {
     let out = context.out;
@@ -91,11 +91,11 @@ fn cells(by: UsageBy, row: &UsageRow) -> [String; 7] {
 fn cap(cap: &UsageCap) -> [String; 5] {
     let tokens = cap.setting.ends_with("Tokens");
     let amount = |value: f64| {
-        if tokens { format!("{value:.0}") } else { dollars(value) }
+        if tokens { whole(value) } else { dollars(value) }
     };
     [
         cap.setting.clone(),
-        cap.of.clone().unwrap_or_default(),
+        cap.of.clone().unwrap_or_else(|| "all".to_owned()),
         amount(cap.used),
         amount(cap.reserved),
         amount(cap.limit),

@@ -123,7 +123,7 @@ fn lines(story: &RunWhyResult, actors: &Actors) -> Vec<String> {
         format!("  caused by  {origin}"),
         format!("  began      {}", time(story.started_at)),
         format!("  ended      {}", end(story)),
-        format!("  used       {}", used(&story.usage)),
+        format!("  used       {}", used_by_run(&story.usage)),
     ];
     if story.left > 0 {
         lines.push(format!("  ({} earlier answers of the model are not shown)", story.left));
@@ -191,6 +191,15 @@ fn end(story: &RunWhyResult) -> String {
         (StoryEnd::Final, _) => format!("{at}, with an answer"),
         (StoryEnd::Error, error) => format!("{at}, with an error: {}", visible(error.unwrap_or_default())),
         (StoryEnd::Aborted, error) => format!("{at}, stopped: {}", visible(error.unwrap_or_default())),
+    }
+}
+
+/// A run that called no model has nothing whose price could be unknown.
+fn used_by_run(usage: &Usage) -> String {
+    if usage.total == 0 {
+        "nothing".to_owned()
+    } else {
+        used(usage)
     }
 }
 

@@ -225,8 +225,7 @@ fn dg2_who_still_hands_tasks_to_an_agent_that_takes_none_is_named() {
     let removed = json!({"ok": true, "removed": true, "stillNamedBy": ["sorter"]});
     let args = ["agent", "undefine", "triage", "--yes"];
     let run = asked(&args, "agents.undefine", &json!({"agentId": "triage"}), &removed).ok();
-    let one =
-        "sorter still has it in `sub_agents`: a task for it is refused until you change that with `gsv agent edit ID`.";
+    let one = "sorter still has it in `sub_agents`: a task for it is refused until you change that with `gsv agent edit sorter`.";
     assert!(run.stderr.contains(one), "{run:?}");
     let deleted = json!({"ok": true, "agentId": "triage", "sessions": 0, "stillNamedBy": ["sorter", "desk"]});
     let args = ["agent", "remove", "triage", "--yes"];

@@ -36,8 +36,8 @@ fn sp8_usage_is_shown_with_its_limits() {
         "anthropic/claude  12     12,000  5,000   900  $7.75  0",
         "own/m             3      12,000  5,000   900  $0.00  45,000",
         "total             15     12,000  5,000   900  $7.75  45,000",
-        "limits.guestDayTokens  discord:a:7  1500   0          2000000",
-        "limits.dayCostUsd                   $8.00  $0.2500    $10.00",
+        "limits.guestDayTokens  discord:a:7  1,500  0          2,000,000",
+        "limits.dayCostUsd      all          $8.00  $0.2500    $10.00",
         NEARLY,
     ] {
         assert!(run.stdout.contains(row), "{row} is not in\n{}", run.stdout);

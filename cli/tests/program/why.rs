@@ -41,7 +41,7 @@ fn au7_the_id_of_a_job_stands_for_its_run() {
                 "run.why",
                 &json!({"sessionKey": TASK, "runId": "task-abc"}),
                 &json!({"sessionKey": TASK, "runId": "task-abc", "startedAt": 1, "end": "open", "left": 0,
-                    "usage": {"input": 1, "output": 1, "total": 2}, "steps": []}),
+                    "usage": {"input": 0, "output": 0, "total": 0}, "steps": []}),
             );
         })
         .ok();
@@ -50,6 +50,7 @@ fn au7_the_id_of_a_job_stands_for_its_run() {
             "{}",
             run.stdout
         );
+        assert!(run.stdout.contains("used       nothing\n"), "{}", run.stdout);
     }
 }
 

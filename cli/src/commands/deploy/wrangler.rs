@@ -132,7 +132,7 @@ impl Wrangler {
             Failure::new(
                 Exit::Auth,
                 "Cloudflare does not know you yet.",
-                "Run `wrangler login`. Or make an API token (https://dash.cloudflare.com/profile/api-tokens, template `Edit Cloudflare Workers`, and add D1, Queues and Vectorize: Edit) and set CLOUDFLARE_API_TOKEN.",
+                "Run `wrangler login` (in a source checkout: `npx wrangler login`). Or make an API token (https://dash.cloudflare.com/profile/api-tokens, template `Edit Cloudflare Workers`, and add D1, Queues and Vectorize: Edit) and set CLOUDFLARE_API_TOKEN.",
             )
         };
         let login: Credentials = report

@@ -17,7 +17,7 @@ use super::super::backup_input::{absolute, interruptible, passphrase};
 use super::super::context::Context;
 use super::ask;
 use crate::args::DeployImport;
-use crate::backup::archive::{Archive, damaged};
+use crate::backup::archive::{Archive, damaged, file_of};
 use crate::backup::manifest::Manifest;
 use crate::backup::scratch::Scratch;
 use crate::clean::clean;
@@ -42,6 +42,7 @@ pub async fn run(context: &Context, args: DeployImport) -> Outcome {
         return cancel(context).await;
     };
     let file = absolute(file)?;
+    file_of(&file)?;
     let passphrase = passphrase(context.out, &args.passphrase)?;
     let path = file.clone();
     let (manifest, scratch) = interruptible(move || unpack(&path, &passphrase)).await?;

@@ -13,12 +13,13 @@ import { modelProblem } from "../../models/providers.ts";
 import { DEMO, resolveModelId } from "../../models/resolve.ts";
 import { callTerms } from "../../models/terms.ts";
 import type { ModelClient, ModelOutcome } from "../../ports/model.ts";
+import type { ModelAccess } from "../../ports/run-context.ts";
 import { failure, type GsvError, type Result, succeed } from "../../ports/result.ts";
 import type { StopPort } from "../../ports/sessions.ts";
 import type { Amount, OwnUse, SpendPort } from "../../ports/spend.ts";
 
 export interface ModelTestPorts extends Pick<KernelPorts, "audit" | "config" | "now" | "scrub">, Pick<SpendPort, "ownCall">, StopPort {
-  readonly model: Pick<ModelClient, "call">;
+  readonly model: Pick<ModelClient, "call" | "refusal">;
 }
 
 const TIMEOUT_MS = 30_000;
@@ -45,19 +46,23 @@ export function modelTest(ports: ModelTestPorts): Handler<"model.test"> {
         : running < TESTED_AT_ONCE
           ? begin(ports, model, apiKey)
           : failure("limit.rate", "Too many models are being tested at once.");
+    /** With a way back to a model that answers, where the configured one was tested. */
+    const withWayBack = (error: GsvError): Result<never> => {
+      if (asked !== undefined) return { ok: false, error };
+      const choice: ModelChoice = ofAgent === undefined ? { kind: "config" } : agentChoice(agentId, config.effective().agents?.list);
+      return { ok: false, error: withAlternative(error, choice) };
+    };
     const entry = { actor: actorOf(connection.principal), action: "model.test", target: nameOf(ports, model) };
     // Before the call, so that none is without its entry.
     if (!begun.ok) {
       await audit.append({ ...entry, decision: "denied", detail: begun.error.reason });
-      return begun;
+      return withWayBack(begun.error);
     }
     running++;
     try {
       await audit.append({ ...entry, decision: "allowed" });
       const tested = await testModel(ports, model, apiKey, begun);
-      if (tested.ok || asked !== undefined) return tested;
-      const choice: ModelChoice = ofAgent === undefined ? { kind: "config" } : agentChoice(agentId, config.effective().agents?.list);
-      return { ok: false, error: withAlternative(tested.error, choice) };
+      return tested.ok ? tested : withWayBack(tested.error);
     } finally {
       running--;
     }
@@ -85,6 +90,9 @@ function begin(
   if (stopped() !== undefined) return failure("gateway.stopped", "GSV is stopped, so the model was not called.");
   const problem = apiKey === undefined ? undefined : keyCharacterProblem(apiKey);
   if (problem !== undefined) return failure("model.auth", `The model was not called: ${problem.message}`, problem.hint);
+  // No call of it could be made, so there is none to count.
+  const refusal = ports.model.refusal(model, config.effective(), accessOf(ports, model, apiKey));
+  if (refusal !== undefined) return { ok: false, error: refusal };
   const inputTokens = tokensOfText(SYSTEM_PROMPT + QUESTION);
   const terms = callTerms(model, config.effective(), { inputTokens, cachedTokens: 0, maxTokens: MAX_TOKENS, thinkLevel: "none" });
   const signal = stopSignal();
@@ -96,20 +104,26 @@ function begin(
   return reserved.ok ? { ...reserved, signal, cap } : reserved;
 }
 
+/** With the key that is tested. */
+function accessOf({ config }: Pick<ModelTestPorts, "config">, { provider }: ModelRef, apiKey: string | undefined): ModelAccess {
+  const stored = config.access([provider]);
+  return apiKey === undefined ? stored : { ...stored, apiKeys: { ...stored.apiKeys, [provider]: apiKey } };
+}
+
 async function testModel(
-  { config, model: client, now }: ModelTestPorts,
+  ports: ModelTestPorts,
   model: ModelRef,
   apiKey: string | undefined,
   { settle, signal, cap }: Begun,
 ): Promise<Result<ResultOf<"model.test">>> {
+  const { config, model: client, now } = ports;
   const { provider } = model;
-  const stored = config.access([provider]);
   const began = now();
   let hasText = false;
   const outcome = await client.call({
     model,
     config: config.effective(),
-    access: apiKey === undefined ? stored : { ...stored, apiKeys: { ...stored.apiKeys, [provider]: apiKey } },
+    access: accessOf(ports, model, apiKey),
     systemPrompt: SYSTEM_PROMPT,
     messages: [{ role: "user", content: QUESTION, timestamp: began }],
     tools: [],

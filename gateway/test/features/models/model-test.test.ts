@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createModelClient } from "../../../src/models/model-client.ts";
 import { parts } from "../../../src/app/compose.ts";
 import { providerInfo } from "../../../src/models/catalog.ts";
-import type { ModelOutcome, ModelRequest } from "../../../src/ports/model.ts";
+import type { ModelClient, ModelOutcome, ModelRequest } from "../../../src/ports/model.ts";
 import type { ErrorReason } from "../../../../protocol/gen/errors.ts";
 import type { AuditEntry, UsageGetResult } from "../../../../protocol/gen/types.ts";
 import { client, fakeSessions, type Peer, seed, eventually } from "../../support/gateway.ts";
@@ -14,15 +14,17 @@ const requests: ModelRequest[] = [];
 let outcome: ModelOutcome;
 /** Runs while the model is called. */
 let meanwhile: (request: ModelRequest) => Promise<void>;
+let refusal: ModelClient["refusal"];
 let admin: Peer;
 beforeEach(async () => {
   await reset();
   requests.length = 0;
   meanwhile = () => Promise.resolve();
+  refusal = () => undefined;
   // Before the first call of the gateway, which is composed then.
   vi.spyOn(parts, "model").mockReturnValue({
     takesImages: () => false,
-    refusal: () => undefined,
+    refusal: (...asked) => refusal(...asked),
     call: async (request) => {
       requests.push(request);
       await meanwhile(request);
@@ -191,11 +193,8 @@ test("[SP12] of an absurd count of the provider no more is believed than the cal
   expect(row?.input).toBeLessThan(5_000);
 });
 
-test("[P10] what to do is the hint: for a key, for a key's characters and for a provider that there is not", async () => {
-  // None of these gets as far as a request.
-  meanwhile = async (request) => {
-    outcome = await createModelClient().call(request);
-  };
+test("[P10] [SP11] what to do is the hint: for a key, for a key's characters and for a provider that there is not", async () => {
+  refusal = createModelClient().refusal;
   const refused = (provider: string, apiKey?: string) =>
     admin.refused("model.test", { model: { provider, id: "m" }, ...(apiKey === undefined ? {} : { apiKey }) });
   expect(await refused("openai")).toMatchObject({
@@ -213,6 +212,8 @@ test("[P10] what to do is the hint: for a key, for a key's characters and for a 
     message: 'Unknown provider "opnai".',
     hint: expect.stringMatching(/^List the providers: `gsv provider list`\. For your own server: `gsv config set providers\.opnai /),
   });
+  // [SP11] None of these got as far as a call, so none is counted as one.
+  expect([requests, (await usage()).rows]).toEqual([[], []]);
 });
 
 test("[SP11] the cost is set aside before the call, and one that does not fit a limit is not made", async () => {
