@@ -4,6 +4,7 @@ import type { Origin } from "../ports/origin.ts";
 import type { Problem } from "../ports/result.ts";
 import type { Amount, MoreOffer, RunLimit } from "../ports/spend.ts";
 import type { Approval } from "./approval.ts";
+import { againText } from "./task-advice.ts";
 
 /** What can be done when a run has used up `limit`, a limit of its own, which is set by `setting`. `isFirst`: its first model call needs too much. */
 export function limitAdvice(origin: Origin, { of, limit, setting, isFirst = false }: UsedLimit): string {
@@ -11,6 +12,10 @@ export function limitAdvice(origin: Origin, { of, limit, setting, isFirst = fals
     return of === "tokens" || limit < origin.budget[of]
       ? `This limit is your setting \`${setting}\`: raise it, or let the job do less at once.`
       : "A job may use no more in one run: let it do less at once.";
+  if (origin.kind === "task")
+    return isFirst
+      ? `${againText(origin)} with less text, use a model that costs less, or raise \`${setting}\`.`
+      : `${againText(origin)}, or raise \`${setting}\`.`;
   const act = isFirst ? "Shorten the conversation with /compact, use another model (`/model`)" : 'Say "continue" to go on';
   return `${act}, or raise \`${setting}\`.`;
 }

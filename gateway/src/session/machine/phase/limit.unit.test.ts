@@ -154,6 +154,20 @@ describe("[SP10] a limit that was raised while a run waits at it", () => {
   });
 });
 
+test("[RT2] the end of a task's run has advice for the sender of the task, and the end of another run has that for a conversation", () => {
+  const text = (origin: Origin): string | undefined => {
+    const b = new Bench();
+    b.say("a", { origin });
+    b.fail({ error: { reason: "model.refused", message: "It declined.", hint: "Rephrase the message." }, retryable: false });
+    return endText(b);
+  };
+  assert.equal(text({ kind: "client", clientId: "me" } as Origin), "It declined. Rephrase the message.");
+  assert.equal(
+    text({ kind: "task", taskId: "t" }),
+    "It declined. Send the task again with other instructions, or choose another model for the agent.",
+  );
+});
+
 const endText = (b: Bench): string | undefined => {
   const row = b.log.findLast((last) => last.kind === "notice" && last.notice === "error");
   return row?.kind === "notice" ? row.text : undefined;
