@@ -55,5 +55,5 @@ export const limitText = ({ code, why, rule }: Pick<Approval, "code" | "why" | "
   [
     `The run is paused. ${why} (${rule})`,
     `| Continue with ${moreText(offer)}?`,
-    `Code ${code}, for ${Math.round(LIMITS.approvalMs / 60_000)} minutes. Answer in your direct chat with "allow ${code}" (the run continues) or "deny ${code}" (it ends here, and what it has done stays), or with \`gsv approval allow ${code}\`. Any other message ends the run too and is answered next.`,
+    `Code ${code}, for ${Math.round(LIMITS.approvalMs / 60_000)} minutes. Answer in your direct chat with "allow ${code}" (the run continues) or "deny ${code}" (it ends here, and what it has done stays), or with \`gsv approval allow ${code}\`. When \`${rule}\` is raised, the run goes on by itself. Otherwise any other message ends the run and is answered next.`,
   ].join("\n");

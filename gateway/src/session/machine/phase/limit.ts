@@ -3,6 +3,7 @@
  * not asked about, or gets no answer, ends. PURE.
  */
 import { gaveWay, limitText } from "../../../calls/limit-question.ts";
+import { BY_SETTING } from "../../../ports/approvals.ts";
 import { isPlainlyOwner } from "../../../ports/origin.ts";
 import type { MoreOffer } from "../../../ports/spend.ts";
 import { type Draft, take } from "../draft.ts";
@@ -64,7 +65,7 @@ export function limitLooked(d: Draft, { code, budget }: EventOf<"LimitLooked">):
   const waitedMs = (run.waitedMs ?? 0) + d.at.now - run.waitingSince;
   const base = { ...runBase(run), budget, waitedMs, progressAt: d.at.now };
   if (overBudget(d, base, run.step) !== undefined) return;
-  endQuestion(d, asked(run), { ended: "allowed", by: `setting:${run.offer.setting}` });
+  endQuestion(d, asked(run), { ended: "allowed", by: `${BY_SETTING}${run.offer.setting}` });
   const { attempt, tries } = run;
   think(d, "limitNoLongerReached", base, { ...sameStep(run), attempt, tries, waitMs: 0 });
 }

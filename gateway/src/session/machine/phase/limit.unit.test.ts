@@ -50,7 +50,7 @@ describe("[SP10] a run of the owner that has used up a limit", () => {
     );
     assert.match(
       row.text,
-      /"deny \w+" \(it ends here, and what it has done stays\).* Any other message ends the run too and is answered next\.$/,
+      /"deny \w+" \(it ends here, and what it has done stays\).* When `limits\.stepsPerRun` is raised, the run goes on by itself\. Otherwise any other message ends the run and is answered next\.$/,
     );
     assert.deepEqual(row.question, { code: question.code, callId: "ref0000000/r1/2/limit0", step: 2, limit: true });
   });
