@@ -16,7 +16,7 @@ export interface WakePorts extends LookPorts, Omit<AnswerPorts, "sha256">, Pick<
 /** What the runner does when a look is over. */
 export interface WakeEnds {
   /** The row ends: nothing is to be done. */
-  readonly skip: (run: JobRun, reason: HeartbeatSkip, text: string) => void;
+  readonly skip: (run: JobRun, why: Pick<RunBody, "reason" | "error" | "condition">) => void;
   /** The answers are there: the begin is made again with them. Never rejects. */
   readonly goOn: (run: JobRun, answers: Answers) => Promise<void>;
 }
@@ -61,7 +61,8 @@ export class BeatWake {
     }
     if (found.kind === "skip") {
       if (found.found !== undefined) store.mark(job.id, found.found);
-      this.#ends.skip(run, found.reason, found.text);
+      const { reason, text: error, condition } = found;
+      this.#ends.skip(run, { reason, error, ...(condition === undefined ? {} : { condition }) });
     }
     return undefined;
   }
