@@ -2,7 +2,6 @@
  * Decides whether a heartbeat that has begun wakes the model, and with what words (rules HB4, HB9-HB11). Its row is kept until the pages and
  * machines of its conditions have answered, beside the other work of the gateway; after a crash they are asked again.
  */
-import type { HeartbeatSkip } from "../../../../protocol/gen/types.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { Answers } from "../../schedule/failing.ts";
 import type { AnswerPorts, Asking } from "./answers.lazy.ts";
