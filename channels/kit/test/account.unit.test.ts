@@ -70,7 +70,7 @@ function answerOf(call: Promise<unknown>): { text: string } {
 }
 const NEVER = new Promise<void>(() => {});
 
-test("[P12] a stop, a logout and a login answer also when the platform does not", async () => {
+test("[CH26] a stop, a logout and a login answer also when the platform does not", async () => {
   for (const [act, ms, said] of [
     ["stop", KIT.disconnectMs, "ok"],
     ["logout", KIT.logoutMs, "logging out took longer than 10 s"],
@@ -101,7 +101,7 @@ function waitOf(path: string, name: string): number {
   return Number(found[1]) * 1_000;
 }
 
-test("[P12] a start, a stop, a logout and a login of a platform that never answers end before the command line gives up", async () => {
+test("[CH26] a start, a stop, a logout and a login of a platform that never answers end before the command line gives up", async () => {
   const call = waitOf("crates/gsv-link/src/link.rs", "CALL_TIMEOUT");
   const login = waitOf("cli/src/commands/channel_login.rs", "PATIENCE");
   const MARGIN = 5_000;

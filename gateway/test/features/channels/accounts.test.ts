@@ -76,7 +76,7 @@ describe("the owner manages channels", () => {
     expect(error.reason).toBe("channel.failed");
     expect(JSON.stringify(error)).not.toContain("SECRET-DETAIL");
   });
-  test("[P12] a logout that the platform did not confirm says whether the account is stopped, and what to do", async () => {
+  test("[CH26] a logout that the platform did not confirm says whether the account is stopped, and what to do", async () => {
     const { status } = service;
     let started = false;
     service = {

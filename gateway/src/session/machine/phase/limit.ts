@@ -59,7 +59,7 @@ function withMore(extra: Extra = {}, offer: MoreOffer, id: string): Extra {
 }
 
 /** The limit was raised, or its day is over: the run goes on as if it had been allowed more. */
-export function limitLooked(d: Draft, { code, budget }: EventOf<"LimitLooked">): void {
+export function limitNoLongerReached(d: Draft, { code, budget }: EventOf<"LimitNoLongerReached">): void {
   const { run } = d.state;
   if (run.phase !== "paused" || run.question.code !== code) return;
   const waitedMs = (run.waitedMs ?? 0) + d.at.now - run.waitingSince;

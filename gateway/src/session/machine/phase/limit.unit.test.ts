@@ -118,7 +118,7 @@ describe("[SP10] a run of the owner that has used up a limit", () => {
 
 describe("[SP10] a limit that was raised while a run waits at it", () => {
   const look = (b: Bench, budget: Budget, code = paused(b).question.code): Answer | undefined =>
-    b.apply({ type: "LimitLooked", code, budget }).answer;
+    b.apply({ type: "LimitNoLongerReached", code, budget }).answer;
   test("the run goes on, and its question ends as allowed by the setting", () => {
     const b = short();
     const { code } = paused(b).question;
