@@ -120,7 +120,7 @@ method("transfer.done", {
   ...end,
 });
 method("transfer.alive", {
-  doc: "An end works on its disk and has nothing else to say. Sent each 5 seconds: an attempt that is silent for two minutes is given up, and the runtime may evict a gateway that hears nothing for ten seconds. It counts for `transferAliveMs` after the last byte; then the transfer ends.",
+  doc: "An end works on its disk and has nothing else to say. Sent every 5 seconds: an attempt that is silent for two minutes is given up, and the runtime may evict a gateway that hears nothing for ten seconds. It counts for `transferAliveMs` after the last byte; then the transfer ends.",
   params: { transferId },
   result: ok,
   ...end,

@@ -121,6 +121,11 @@ describe("counting tests", () => {
     assert.deepEqual([warned.passed, warned.failed], [0, 1]);
     assert.match(warned.failures[0] ?? "", /`gsv` \(bin "gsv"\) generated 2 warnings; .*cargo clippy/);
     assert.equal(fromLints({ code: 101, output: built }, finished).failed, 1);
+    const long = "\nwarning: unused".repeat(40);
+    const broken = `warning: \`gsv\` (bin "gsv") generated 2 warnings\nerror: mismatched types${long}\nerror: could not compile`;
+    const failed = fromLints({ code: 101, output: broken }, finished);
+    assert.equal(failed.failed, 1);
+    assert.match(failed.failures[0] ?? "", /error: mismatched types/, "the compiler's error comes before its warnings");
   });
 
   it("[F82] a lane without tests, and a lane whose runner broke, fail", () => {

@@ -175,10 +175,11 @@ export class Account {
     this.#wake();
     return this.status();
   }
+  /** The account is stopped also when the platform fails or does not answer. */
   async stop(): Promise<ChannelAccount> {
     this.#kv.put(STARTED, false);
     this.#typing.endAll();
-    await within(KIT.connectMs, "disconnecting", this.#host.after, this.platform.disconnect());
+    await this.#disconnect(this.platform);
     return this.status();
   }
   status(): ChannelAccount {
@@ -255,10 +256,10 @@ export class Account {
     return this.status();
   }
 
-  /** The account stops, also when the platform fails or does not answer. */
+  /** The account stops also when the platform fails or does not answer. Throws then, because the login may still exist. */
   async #logOut(work: Promise<void>): Promise<ChannelAccount> {
     try {
-      await within(KIT.connectMs, "logging out", this.#host.after, work);
+      await within(KIT.logoutMs, "logging out", this.#host.after, work);
     } catch (error) {
       await this.stop();
       throw error;
@@ -315,12 +316,10 @@ export class Account {
   async #replace(old: Platform): Promise<void> {
     // An alarm may have begun another attempt in between.
     while (this.#connecting !== undefined) await this.#connecting;
-    this.#connecting = within(KIT.connectMs, "disconnecting", this.#host.after, old.disconnect())
-      .catch((error: unknown) => this.#host.log("disconnect_failed", { error: errorText(error) }))
-      .finally(() => {
-        this.#platform = undefined;
-        this.#connecting = undefined;
-      });
+    this.#connecting = this.#disconnect(old).finally(() => {
+      this.#platform = undefined;
+      this.#connecting = undefined;
+    });
     await this.#connecting;
   }
   async #connect(asked = false): Promise<void> {
@@ -355,8 +354,15 @@ export class Account {
   }
   /** The account was stopped or has another platform since the attempt began: what it opened would stay open. */
   async #closeUnwanted(platform: Platform): Promise<void> {
-    if (platform === this.#platform && this.#started()) return;
-    await within(KIT.connectMs, "disconnecting", this.#host.after, platform.disconnect());
+    if (platform !== this.#platform || !this.#started()) await this.#disconnect(platform);
+  }
+  /** Never throws. A platform that fails or does not answer is in the log. */
+  async #disconnect(platform: Platform): Promise<void> {
+    try {
+      await within(KIT.disconnectMs, "disconnecting", this.#host.after, platform.disconnect());
+    } catch (error) {
+      this.#host.log("disconnect_failed", { error: errorText(error) });
+    }
   }
   /** Calls to a platform that does not answer would pile up: with each that is open the next one waits twice as long. */
   #hangs(): boolean {
@@ -364,7 +370,7 @@ export class Account {
     if (begun.length < 2) return false;
     const age = this.#host.now() - Math.max(...begun);
     // The clock may have been set back.
-    return age >= 0 && age < Math.min(KIT.connectMs * 2 ** (begun.length - 1), KIT.lateMaxMs);
+    return age >= 0 && age < Math.min(KIT.lateMinMs * 2 ** (begun.length - 1), KIT.lateMaxMs);
   }
   async #store(inbound: ChannelInbound, file: InboundFile): Promise<number> {
     const { platform } = this;

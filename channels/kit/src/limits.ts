@@ -24,10 +24,16 @@ export const KIT = {
   /** Outcomes of attempts that an instance keeps in memory while they cannot be written. Less than `headRows`, so that blocked conversations never hide the others. */
   unwrittenOutcomes: 50,
   handOverMs: 30_000,
-  /** Time limits of a platform that connects, disconnects or logs out, and of one that logs in. */
-  connectMs: 30_000,
-  loginMs: 60_000,
-  /** The longest wait before a further attempt to connect while earlier ones were given up and go on. */
+  /**
+   * Time limits of a platform. The command line waits 30 s for a start (a connection that begins, disconnect, connect), a stop (disconnect) and a
+   * logout (logout or a connection that begins, then disconnect), and 60 s for a login. It must get the answer: `account.unit.test.ts` compares them.
+   */
+  connectMs: 8_000,
+  disconnectMs: 5_000,
+  logoutMs: 10_000,
+  loginMs: 45_000,
+  /** First and longest wait before a further attempt to connect while earlier ones were given up and go on. */
+  lateMinMs: 30_000,
   lateMaxMs: 3_600_000,
   /** Time limit of the question whether messages of agents may leave (gateway rule ST9); tries when a stop or a resume overtakes it. */
   askMs: 5_000,

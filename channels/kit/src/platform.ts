@@ -75,9 +75,10 @@ export interface Platform {
   mark(markdown: string): string;
   /**
    * Makes sure that a connection exists or is being made. Called by start and by each alarm, in parallel only with a call that has taken
-   * longer than `KIT.connectMs`. When it ends after a stop, `disconnect` is called again. `asked`: a person asked for it and may have fixed what stopped the connection.
+   * longer than `KIT.connectMs`. `asked`: a person asked for it and may have fixed what stopped the connection.
    */
   ensureConnected(asked?: boolean): Promise<void>;
+  /** Called by a stop, a logout and a new configuration, and once more when a call of `ensureConnected` ends after that. */
   disconnect(): Promise<void>;
   /** True when `send` can reach the platform. */
   isConnected(): boolean;

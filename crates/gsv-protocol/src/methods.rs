@@ -2312,7 +2312,7 @@ impl Method for TransferAck {
     }
 }
 
-/// An end works on its disk and has nothing else to say. Sent each 5 seconds: an attempt that is silent for two minutes is given up, and the runtime may evict a gateway that hears nothing for ten seconds. It counts for `transferAliveMs` after the last byte; then the transfer ends.
+/// An end works on its disk and has nothing else to say. Sent every 5 seconds: an attempt that is silent for two minutes is given up, and the runtime may evict a gateway that hears nothing for ten seconds. It counts for `transferAliveMs` after the last byte; then the transfer ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransferAlive;
 impl Method for TransferAlive {

@@ -208,12 +208,12 @@ async function receive(request: Request, env: Env, url: URL): Promise<Response> 
       return value === null || value.length > 1024 ? [] : [[name, value]];
     }),
   );
-  const place = await gatewayStub(env).admitUpload(asker, asked);
-  instance.hasToken ||= place.ok || place.error.reason !== "auth.not_configured";
-  if (!place.ok && place.error.reason.startsWith("auth.")) return failureResponse(place.error);
+  const permit = await gatewayStub(env).admitUpload(asker, asked);
+  instance.hasToken ||= permit.ok || permit.error.reason !== "auth.not_configured";
+  if (!permit.ok && permit.error.reason.startsWith("auth.")) return failureResponse(permit.error);
   if (request.method !== "POST") return methodRefused("POST", "Files are uploaded here: send a POST request.");
-  if (!place.ok) return failureResponse(place.error);
-  return uploadResponse(env.STORAGE, request, place.value, systemClock.now());
+  if (!permit.ok) return failureResponse(permit.error);
+  return uploadResponse(env.STORAGE, request, permit.value, systemClock.now());
 }
 
 function media(request: Request, env: Env, path: string): Promise<Response> | Response {

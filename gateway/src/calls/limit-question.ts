@@ -4,6 +4,7 @@ import type { Origin } from "../ports/origin.ts";
 import type { Problem } from "../ports/result.ts";
 import type { Amount, MoreOffer, RunLimit } from "../ports/spend.ts";
 import type { Approval } from "./approval.ts";
+import { againText } from "./task-advice.ts";
 
 /** What can be done when a run has used up `limit`, a limit of its own, which is set by `setting`. `isFirst`: its first model call needs too much. */
 export function limitAdvice(origin: Origin, { of, limit, setting, isFirst = false }: UsedLimit): string {
@@ -11,6 +12,10 @@ export function limitAdvice(origin: Origin, { of, limit, setting, isFirst = fals
     return of === "tokens" || limit < origin.budget[of]
       ? `This limit is your setting \`${setting}\`: raise it, or let the job do less at once.`
       : "A job may use no more in one run: let it do less at once.";
+  if (origin.kind === "task")
+    return isFirst
+      ? `${againText(origin)} with less text, use a model that costs less, or raise \`${setting}\`.`
+      : `${againText(origin)}, or raise \`${setting}\`.`;
   const act = isFirst ? "Shorten the conversation with /compact, use another model (`/model`)" : 'Say "continue" to go on';
   return `${act}, or raise \`${setting}\`.`;
 }
@@ -50,5 +55,5 @@ export const limitText = ({ code, why, rule }: Pick<Approval, "code" | "why" | "
   [
     `The run is paused. ${why} (${rule})`,
     `| Continue with ${moreText(offer)}?`,
-    `Code ${code}, for ${Math.round(LIMITS.approvalMs / 60_000)} minutes. Answer in your direct chat with "allow ${code}" (the run continues) or "deny ${code}" (it ends here, and what it has done stays), or with \`gsv approval allow ${code}\`. Any other message ends the run too and is answered next.`,
+    `Code ${code}, for ${Math.round(LIMITS.approvalMs / 60_000)} minutes. Answer in your direct chat with "allow ${code}" (the run continues) or "deny ${code}" (it ends here, and what it has done stays), or with \`gsv approval allow ${code}\`. When \`${rule}\` is raised, the run goes on by itself. Otherwise any other message ends the run and is answered next.`,
   ].join("\n");

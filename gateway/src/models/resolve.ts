@@ -80,7 +80,7 @@ const compatibleWire = (provider: string, wire: ModelWire | undefined): ModelWir
     ? guessWire(provider)
     : wire;
 
-interface Place {
+interface Server {
   readonly baseUrl: string;
   readonly wire: ModelWire;
   readonly name: string;
@@ -92,7 +92,7 @@ interface Place {
   readonly maxTokens?: number;
   readonly price?: ModelPrice;
 }
-function place(ref: ModelRef, config: EffectiveConfig): Result<Place> {
+function serverOf(ref: ModelRef, config: EffectiveConfig): Result<Server> {
   const model = config.model;
   const mine = own(config.providers, ref.provider);
   const known = providerInfo(ref.provider);
@@ -174,7 +174,7 @@ export function modelLimits(ref: ModelRef, config: EffectiveConfig): ModelLimits
 }
 /** The properties of a model as they are in force; defaults for unknown ones. Not for the demo. */
 export function knownModel(ref: ModelRef, config: EffectiveConfig): ModelInfo {
-  const at = place(ref, config);
+  const at = serverOf(ref, config);
   return describe(ref, resolveModelId(ref), at.ok ? at.value : undefined, config);
 }
 /** Whether the model accepts images. The demo accepts every file and reads none. */
@@ -182,7 +182,7 @@ export function takesImages(ref: ModelRef, config: EffectiveConfig): boolean {
   if (isDemo(ref)) return true;
   return knownModel(ref, config).images;
 }
-function describe(ref: ModelRef, modelId: string, at: Place | undefined, config: EffectiveConfig): ModelInfo {
+function describe(ref: ModelRef, modelId: string, at: Server | undefined, config: EffectiveConfig): ModelInfo {
   const info = modelInfo(ref.provider, modelId, at?.wire ?? guessWire(ref.provider));
   const main = ref.provider === config.model.provider && ref.id === config.model.id ? config.model : undefined;
   const price = main?.price ?? at?.price ?? info.price;
@@ -199,7 +199,7 @@ const AUTH_HEADERS = new Set(["authorization", "x-api-key", "cf-aig-authorizatio
 
 /** Everything that a call of this model needs, or an error that says what to set. */
 export function resolveTarget(ref: ModelRef, config: EffectiveConfig, access: ModelAccess, platform: Platform = {}): Result<Target> {
-  const at = place(ref, config);
+  const at = serverOf(ref, config);
   if (!at.ok) return at;
   const modelId = id(ref);
   if (!modelId.ok) return modelId;

@@ -135,8 +135,13 @@ export type EventAnswerer = (
   eventId: string,
   answer: { readonly decision: "approve" | "reject"; readonly by: string; readonly word?: string },
 ) => Promise<Result<ApprovalTaken>>;
+/** Before the name of a setting: who ended the question about a limit that leaves enough again (rule SP10). */
+export const BY_SETTING = "setting:";
 /** How a question ended, for the person who answered it. */
 export function endText(code: string, { outcome, by, again, why, limit, event, endedAt }: ApprovalTaken, now: number): string {
+  const setting = by?.startsWith(BY_SETTING) ? by.slice(BY_SETTING.length) : undefined;
+  if (endedAt !== undefined && setting !== undefined)
+    return `${code} is over (${agoText(now - endedAt)}): the limit \`${setting}\` left enough again, so the run went on. This answer changes nothing.`;
   if (endedAt !== undefined && (outcome === "allowed" || outcome === "denied"))
     return `${code} was ${outcome} before (${agoText(now - endedAt)}${by === undefined ? "" : `, by ${actorName(by)}`}), and this answer changes nothing.`;
   if (event && outcome === "allowed") return `${code} is approved: the event goes to its handler.`;
@@ -146,7 +151,7 @@ export function endText(code: string, { outcome, by, again, why, limit, event, e
       return `${code} is allowed, and the agent goes on.`;
     case "denied":
       if (limit) return `${code} is denied: the run ends here, and what it has done stays.`;
-      return `${code} is denied, and nothing of it is done.${by === undefined ? "" : ` (${actorName(by)})`}`;
+      return `${code} is denied${by === undefined ? "" : ` by ${actorName(by)}`}, and nothing of it is done.`;
     case "expired":
       return `${code}: the time for an answer is over, so it was denied. Ask the agent again if you want it.`;
     case "withdrawn":

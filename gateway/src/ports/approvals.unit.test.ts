@@ -19,9 +19,13 @@ test("[SP10] the end of a question about a limit has its own words", () => {
     "K7Q2A is denied: the run ends here, and what it has done stays.",
   );
   assert.equal(endText("K7Q2A", { outcome: "denied" }, NOW), "K7Q2A is denied, and nothing of it is done.");
+  assert.equal(
+    endText("K7Q2A", { outcome: "allowed", by: "setting:limits.dayCostUsd", endedAt: NOW - 60_000 }, NOW),
+    "K7Q2A is over (1 min ago): the limit `limits.dayCostUsd` left enough again, so the run went on. This answer changes nothing.",
+  );
 });
 test("[AP3] who has answered is named by their program and the id of their token", () => {
   const by = "client:cli-0000477546f02e34 token:first-bb019e";
-  assert.equal(endText("K7Q2A", { outcome: "denied", by }, NOW), "K7Q2A is denied, and nothing of it is done. (gsv (token first-bb019e))");
+  assert.equal(endText("K7Q2A", { outcome: "denied", by }, NOW), "K7Q2A is denied by gsv (token first-bb019e), and nothing of it is done.");
   assert.match(endText("K7Q2A", { outcome: "allowed", by, endedAt: NOW }, NOW), /, by gsv \(token first-bb019e\)\), and this/);
 });

@@ -68,7 +68,14 @@ export type Origin =
       readonly hops?: number;
     }
   /** A task: of a program with a client's token, of another agent, or of a domain event. */
-  | { readonly kind: "task"; readonly taskId: string; readonly delegation?: Delegation; readonly event?: CausingEvent }
+  | {
+      readonly kind: "task";
+      readonly taskId: string;
+      /** The request had a key. */
+      readonly keyed?: true;
+      readonly delegation?: Delegation;
+      readonly event?: CausingEvent;
+    }
   /** The gateway itself, for example a note about an undelivered message. */
   | { readonly kind: "gateway" };
 

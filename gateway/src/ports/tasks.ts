@@ -13,6 +13,8 @@ export interface CheckedTask {
 /** A task that has an id. Its conversation, run and message are named after it, so that each call about it can be made again. */
 export interface NamedTask extends CheckedTask {
   readonly id: string;
+  /** The request had a key. */
+  readonly keyed?: true;
   /** Absent: a program has given the task. */
   readonly event?: CausingEvent & { readonly taint: Taint };
 }

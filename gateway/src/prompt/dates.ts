@@ -45,6 +45,19 @@ function dayOf(now: number, timeZone: string): LocalDay {
   return { today, yesterday, weekday: parts.get("weekday") ?? "", timeZone: zone };
 }
 
+const LONGEST_DAY_MS = 26 * 3_600_000;
+/** The first minute of the next day: a search, because days have 23 to 25 hours and zones change. */
+export function nextDay(at: number, timeZone: string): number {
+  const today = localDay(at, timeZone).today;
+  let [before, after] = [Math.floor(at / MINUTE_MS), Math.ceil((at + LONGEST_DAY_MS) / MINUTE_MS)];
+  while (after - before > 1) {
+    const middle = Math.floor((before + after) / 2);
+    if (localDay(middle * MINUTE_MS, timeZone).today === today) before = middle;
+    else after = middle;
+  }
+  return after * MINUTE_MS;
+}
+
 const clocks = new Map<string, Intl.DateTimeFormat>();
 /** HH:MM in that zone. */
 export function localTime(now: number, timeZone: string): string {

@@ -8,5 +8,5 @@ export async function lookAtLimit(driver: SessionDriver): Promise<void> {
   if (run?.phase !== "paused") return;
   const budget = budgetOf(await driver.contexts.current(), run.origin);
   const fits = await driver.spend.fits({ run, offer: run.offer, ownBudget: budget });
-  if (fits) driver.apply({ type: "LimitLooked", code: run.question.code, budget });
+  if (fits) driver.apply({ type: "LimitNoLongerReached", code: run.question.code, budget });
 }

@@ -12,7 +12,8 @@ const PATH = /^\/hooks\/([a-z0-9][a-z0-9_-]{0,47})$/;
 /** Headers that the gateway gets: the proofs, ids, and those that a template may name. */
 const PASSED =
   /^(authorization|content-type|user-agent|idempotency-key|stripe-signature|webhook-[a-z0-9-]+|x-(?!forwarded|real-ip)[a-z0-9-]+)$/;
-const UNSIGNED_IDS: ReadonlySet<string> = new Set(["idempotency-key", "webhook-id", "x-github-delivery"]);
+/** Headers with the id of a delivery. No proof: what is signed is checked where the delivery's form is known. */
+const ID_HEADERS: ReadonlySet<string> = new Set(["idempotency-key", "webhook-id", "x-github-delivery"]);
 const MAX_HEADERS = 64;
 const MAX_HEADER_CHARS = 4096;
 /** For all hooks together, because a sender can invent names. */
@@ -66,5 +67,5 @@ export class HookDoor {
 /** Longer headers are dropped: no proof is that long. An id may be (rule HK4). */
 const headersOf = (headers: Headers): [string, string][] =>
   [...headers]
-    .filter(([name, value]) => PASSED.test(name) && (value.length <= MAX_HEADER_CHARS || UNSIGNED_IDS.has(name)))
+    .filter(([name, value]) => PASSED.test(name) && (value.length <= MAX_HEADER_CHARS || ID_HEADERS.has(name)))
     .slice(0, MAX_HEADERS);

@@ -61,12 +61,18 @@ describe("POST /jobs", () => {
     const { reason, retryable } = (await response.json()) as { reason: string; retryable?: boolean };
     assert.deepEqual([response.status, reason, retryable], [408, "protocol.late", true]);
   });
-  test("[RT1] a number that the agent would get as another one is refused by its name", async () => {
+  test("[RT1] a number that the agent would get as another one is refused with its place", async () => {
     const sent = (number: string) => post(`{"agent_name": "triage", "instructions": "Sort it.", "payload": {"a": [{"id": ${number}}]}}`);
-    for (const number of ["1e999", "-1e999", "12345678901234567890", "-9007199254740993"]) {
+    const integer = "this integer is too large to arrive unchanged (at most 9007199254740991)";
+    for (const [number, problem] of [
+      ["1e999", "this number is too large"],
+      ["-1e999", "this number is too large"],
+      ["12345678901234567890", integer],
+      ["-9007199254740993", integer],
+    ] as const) {
       const response = await sent(number);
       const { reason, detail } = (await response.json()) as { reason: string; detail?: string };
-      assert.deepEqual([response.status, reason, detail], [400, "protocol.invalid_params", "id: a number that JSON can't hold."], number);
+      assert.deepEqual([response.status, reason, detail], [400, "protocol.invalid_params", `payload.a[0].id: ${problem}.`], number);
     }
     for (const number of ["1e20", "9007199254740991", "-0", "0.1", '"12345678901234567890"'])
       assert.equal((await sent(number)).status, 202, number);

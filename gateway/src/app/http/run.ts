@@ -14,7 +14,7 @@ const KEY = /^[\x21-\x7e]{1,255}$/;
 const AGAIN = "Send it again in a second. With the same `Idempotency-Key` it is the same task.";
 const FORM = 'Send one object, such as {"agent_name": "triage", "instructions": "..."}.';
 const AS_TEXT = 'Send it as a text, such as "12345678901234567890".';
-const NAME_CHARS = 64;
+const PLACE_CHARS = 128;
 const INTEGER = /^-?\d+$/;
 const SHORTER = "Shorten the instructions or the data, or name a file that the agent can read.";
 const isTask = (value: unknown): value is RunRequest => checkRunRequest(value);
@@ -56,12 +56,11 @@ export async function taskOf(request: Request): Promise<TaskRequest | Response> 
   const text = textOf(body);
   if (text !== undefined && nestsDeeper(text, LIMITS.valueDepth))
     return problemResponse("protocol.too_deep", `A task is nested at most ${LIMITS.valueDepth} levels deep.`);
-  const numbers: string[] = [];
-  const task = jsonOf(text, numbers);
+  const task = jsonOf(text);
   if (task === undefined) return problemResponse("protocol.invalid_params", "The body is not JSON.", 400, FORM);
-  const [number] = numbers;
-  if (number !== undefined)
-    return problemResponse("protocol.invalid_params", `${visible(number, NAME_CHARS)}: a number that JSON can't hold.`, 400, AS_TEXT);
+  const lost = lostIn(task, "");
+  if (lost !== undefined)
+    return problemResponse("protocol.invalid_params", `${visible(lost.place, PLACE_CHARS)}: ${lost.problem}.`, 400, AS_TEXT);
   const wrong = bodyProblem("RunRequest", task);
   if (wrong !== undefined || !isTask(task)) return problemResponse("protocol.invalid_params", wrong, 400);
   const { agent_name, instructions, payload } = task;
@@ -74,15 +73,37 @@ function textOf(body: Uint8Array): string | undefined {
     return undefined;
   }
 }
-/** `lost` gets the names of numbers that the agent would get as others. */
-function jsonOf(text: string | undefined, lost: string[]): unknown {
-  const check = (key: string, value: unknown, { source = "" }: { readonly source?: string } = {}): unknown => {
-    if (typeof value === "number" && (INTEGER.test(source) ? !Number.isSafeInteger(value) : !Number.isFinite(value))) lost.push(key);
-    return value;
+/** Stands for a number that is too large. */
+class Lost {
+  readonly problem: string;
+  constructor(problem: string) {
+    this.problem = problem;
+  }
+}
+const INTEGER_LOST = new Lost(`this integer is too large to arrive unchanged (at most ${Number.MAX_SAFE_INTEGER})`);
+const NUMBER_LOST = new Lost("this number is too large");
+function jsonOf(text: string | undefined): unknown {
+  const check = (_key: string, value: unknown, { source = "" }: { readonly source?: string } = {}): unknown => {
+    if (typeof value !== "number") return value;
+    if (INTEGER.test(source)) return Number.isSafeInteger(value) ? value : INTEGER_LOST;
+    return Number.isFinite(value) ? value : NUMBER_LOST;
   };
   try {
     return text === undefined ? undefined : JSON.parse(text, check);
   } catch {
     return undefined;
   }
+}
+/** The first number that is too large, with its place, such as `payload.a[0]`. */
+function lostIn(value: unknown, place: string): { readonly place: string; readonly problem: string } | undefined {
+  if (value instanceof Lost) return { place: place === "" ? "The body" : place, problem: value.problem };
+  if (typeof value !== "object" || value === null) return undefined;
+  const parts: readonly (readonly [string, unknown])[] = Array.isArray(value)
+    ? value.map((part, index) => [`${place}[${index}]`, part] as const)
+    : Object.entries(value).map(([key, part]) => [place === "" ? key : `${place}.${key}`, part] as const);
+  for (const [at, part] of parts) {
+    const found = lostIn(part, at);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }

@@ -1,19 +1,25 @@
 /**
- * Runs that are paused at a limit: after each change of what a run may use, their sessions are told to look again (rule SP10). What was
- * looked at is in memory only, so that a restart looks once more.
+ * Runs that are paused at a limit: after each change of what a run may use, and when the day ends, their sessions are told to look again
+ * (rule SP10). What was looked at is in memory only, so that a restart looks once more.
  */
 import type { ApprovalEntry } from "../../../../protocol/gen/types.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
+import { nextDay } from "../../prompt/dates.ts";
 import type { ApprovalStore } from "./store.ts";
 
-type Ports = Pick<KernelPorts, "contextVersion" | "now"> & Pick<SessionsPort, "ask">;
+type Ports = Pick<KernelPorts, "config" | "contextVersion" | "now"> & Pick<SessionsPort, "ask">;
+/** A question, and the last look of its session: what a run may use then, and the end (epoch ms) of the day. */
+interface Waiting {
+  readonly code: string;
+  readonly looked?: { readonly version: string; readonly dayEnd: number };
+}
 
 export class LimitQuestions {
   readonly #store: Pick<ApprovalStore, "limits">;
   readonly #ports: Ports;
-  /** By session, which has one at most: its code, and the version at which its session looked. */
-  #waiting: Map<string, { readonly code: string; readonly version?: string }> | undefined;
+  /** By session, which has one at most. */
+  #waiting: Map<string, Waiting> | undefined;
 
   constructor(store: Pick<ApprovalStore, "limits">, ports: Ports) {
     this.#store = store;
@@ -27,24 +33,27 @@ export class LimitQuestions {
     else if (known.get(sessionKey)?.code !== code) known.set(sessionKey, { code });
   }
   next(): number | undefined {
-    return this.#due().length > 0 ? this.#ports.now() : undefined;
+    if (this.#due().length > 0) return this.#ports.now();
+    const ends = [...this.#all().values()].flatMap(({ looked }) => looked?.dayEnd ?? []);
+    return ends.length === 0 ? undefined : Math.min(...ends);
   }
   async run(): Promise<void> {
-    const version = this.#ports.contextVersion();
-    const looked = this.#due().map(async ([sessionKey, { code }]) => {
+    const { config, contextVersion, now } = this.#ports;
+    const looked = { version: contextVersion(), dayEnd: nextDay(now(), config.effective().userTimezone) };
+    const looks = this.#due().map(async ([sessionKey, { code }]) => {
       await this.#ports.ask(sessionKey, (session) => session.lookAtLimit());
-      if (this.#all().get(sessionKey)?.code === code) this.#all().set(sessionKey, { code, version });
+      if (this.#all().get(sessionKey)?.code === code) this.#all().set(sessionKey, { code, looked });
     });
-    const failed = (await Promise.allSettled(looked)).find((result) => result.status === "rejected");
+    const failed = (await Promise.allSettled(looks)).find((result) => result.status === "rejected");
     if (failed) throw failed.reason;
   }
   #due() {
     const known = this.#all();
     if (known.size === 0) return [];
-    const now = this.#ports.contextVersion();
-    return [...known].filter(([, { version }]) => version !== now);
+    const [version, now] = [this.#ports.contextVersion(), this.#ports.now()];
+    return [...known].filter(([, { looked }]) => looked === undefined || looked.version !== version || looked.dayEnd <= now);
   }
-  #all() {
+  #all(): Map<string, Waiting> {
     this.#waiting ??= new Map(this.#store.limits().map(({ sessionKey, code }) => [sessionKey, { code }]));
     return this.#waiting;
   }

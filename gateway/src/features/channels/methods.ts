@@ -76,7 +76,17 @@ export function channelMethods({ hub, log }: ChannelMethodPorts): Handlers {
       return change(params, ({ accountId, service }) => service.start({ accountId, config: params.config ?? {} }));
     },
     "channel.stop": (_caller, params) => change(params, ({ accountId, service }) => service.stop({ accountId })),
-    "channel.logout": (_caller, params) => change(params, ({ accountId, service }) => service.logout({ accountId })),
+    "channel.logout": async (_caller, params) => {
+      const done = await change(params, ({ accountId, service }) => service.logout({ accountId }));
+      if (done.ok || done.error.reason !== "channel.failed") return done;
+      // The channel stops the account before it says that the platform did not confirm.
+      const looked = await change(params, async ({ accountId, service }) => {
+        const state = (await service.status({ accountId })).find((account) => account.accountId === accountId);
+        if (state?.extra?.["started"] !== false) throw new Error("the account is not stopped");
+        return state;
+      });
+      return looked.ok ? unconfirmed(looked.value) : done;
+    },
     "channel.status": async (_caller, params) => {
       const found = target(params);
       if (!found.ok) return found;
@@ -131,6 +141,14 @@ const unreachable = (accountId: string, error: string): ChannelAccount => ({
   error,
   extra: { started: true },
 });
+const unconfirmed = ({ channel, accountId }: { readonly channel: string; readonly accountId: string }) => {
+  const account = accountId === "default" ? "" : ` --account ${accountId}`;
+  return fail(
+    "channel.failed",
+    `The account ${accountId} of ${channel} is stopped, but the platform did not confirm the logout.`,
+    `Log out again: \`gsv channel logout ${channel}${account}\`. If the platform still lists this device, remove it there, as in the app on the phone.`,
+  );
+};
 const noRequest = (senderId: string, why: "ambiguous" | undefined) =>
   why === "ambiguous"
     ? fail(

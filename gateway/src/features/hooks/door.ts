@@ -12,7 +12,7 @@ import { HOOK_PROOF_HEADERS, type HookRequest, type HookTakenAs } from "../../po
 import { type Result, succeed } from "../../ports/result.ts";
 import { jobOf, type QueuePorts } from "./queue.ts";
 import type { HookSecrets } from "./secrets.ts";
-import { type Claim, claimOf, hasBearer, type HeaderMap, keyOf, signedDigest, usableId } from "./signature.ts";
+import { type Claim, claimOf, hasBearer, type HeaderMap, keyOf, signedDigest, deliveryId } from "./signature.ts";
 import type { StoredHook } from "./store.ts";
 import { type Brought, fits, render } from "./template.ts";
 
@@ -134,12 +134,12 @@ function formOf(headers: HeaderMap): StoredHook["body"]["form"] {
   if (headers.has("stripe-signature")) return "stripe";
   return headers.has("webhook-signature") ? "standard" : "bearer";
 }
-const ownId = (headers: HeaderMap): Proof => usableId(headers.get("idempotency-key") || headers.get("webhook-id"));
+const ownId = (headers: HeaderMap): Proof => deliveryId(headers.get("idempotency-key") || headers.get("webhook-id"));
 /** Stripe's id is in the body, which is signed. */
 function idOf(hook: StoredHook, { id }: Proof, body: unknown): string | undefined {
   if (hook.body.form !== "stripe") return id;
   const own = isJsonObject(body) ? body["id"] : undefined;
-  return typeof own === "string" ? usableId(own).id : undefined;
+  return typeof own === "string" ? deliveryId(own).id : undefined;
 }
 function shownHeaders(headers: HeaderMap): HeaderMap {
   const hidden: ReadonlySet<string> = new Set(HOOK_PROOF_HEADERS);

@@ -34,7 +34,7 @@ const ID = /^[\x21-\x7e]{1,128}$/;
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 /** The sender's id of a delivery. A digest stands for an id of another form, so that each sender's id tells a repeated delivery. */
-export function usableId(text: string | undefined): { readonly id?: string } {
+export function deliveryId(text: string | undefined): { readonly id?: string } {
   if (text === undefined || text === "") return {};
   return { id: ID.test(text) ? text : `sha256:${createHash("sha256").update(text).digest("hex")}` };
 }
@@ -50,7 +50,7 @@ export function claimOf(form: HookForm, headers: HeaderMap): Claim | undefined {
       return standardClaim(headers);
     case "github": {
       const digest = fromHex(/^sha256=([0-9a-f]{64})$/.exec(headers.get("x-hub-signature-256") ?? "")?.[1]);
-      return digest && { ...usableId(headers.get("x-github-delivery")), prefix: "", digests: [digest] };
+      return digest && { ...deliveryId(headers.get("x-github-delivery")), prefix: "", digests: [digest] };
     }
     case "stripe":
       return stripeClaim(headers.get("stripe-signature") ?? "");

@@ -92,7 +92,8 @@ export class JobIntake {
       arm();
     } else if (known.state === "storing") entries.lookAgain(id, now() + STORE_MS);
     else return succeed(undefined);
-    await job(id).accept({ id, tenantId, agentId, bodySha256, createdAt, request, ...(event === undefined ? {} : { event }) });
+    const cause = { ...(keySha256 === undefined ? {} : { keyed: true as const }), ...(event === undefined ? {} : { event }) };
+    await job(id).accept({ id, tenantId, agentId, bodySha256, createdAt, request, ...cause });
     queue.stored(id);
     return succeed(undefined);
   }

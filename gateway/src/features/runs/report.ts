@@ -14,9 +14,6 @@ export interface ReportFacts {
 }
 /** How the end can be asked for when the owner has answered: with the same request and its key, as the job, or not at all. */
 export type ResultAccess = "key" | "job" | "none";
-/** Advice to a person in a conversation. Who has sent a task writes into no conversation, and its key would give this report again. */
-const CHAT_ADVICE =
-  /Say "continue" to go on|Send the message again(?: in a moment)?|Shorten the conversation with \/compact, use another model \(`\/model`\)/gu;
 const MAX_CALLS = 1_000;
 const MAX_DELEGATIONS = 200;
 const NO_END = "The end of the run is not known: its conversation was removed.";
@@ -40,8 +37,7 @@ export function reportOf({ taskId, agentId, story, end, approvals, resultAccess,
   const { sessionKey, runId, usage, steps } = story;
   const status = statusOf(end);
   const calls = steps.flatMap((step) => step.calls).slice(-MAX_CALLS);
-  const said = end.state === "error" || end.state === "aborted" ? end.error || "The run was stopped." : NO_END;
-  const why = said.replace(CHAT_ADVICE, resultAccess === "none" ? "Send the task again" : "Send the task again with a new key");
+  const why = end.state === "error" || end.state === "aborted" ? end.error || "The run was stopped." : NO_END;
   return {
     status,
     summary:

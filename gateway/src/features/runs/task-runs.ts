@@ -231,10 +231,10 @@ export class TaskRuns {
     }
   }
 }
-function causeOf({ id, event }: NamedTask, payload: unknown): HandedOn {
+function causeOf({ id, keyed, event }: NamedTask, payload: unknown): HandedOn {
   if (event !== undefined) return { origin: { kind: "task", taskId: id, event: { id: event.id, hops: event.hops } }, taint: event.taint };
   return {
-    origin: { kind: "task", taskId: id },
+    origin: { kind: "task", taskId: id, ...(keyed ? { keyed } : {}) },
     // The data of a task may be of anyone: a customer's letter, a page.
     ...(payload === undefined ? {} : { taint: { label: "world", source: "the data of a task" } }),
   };

@@ -72,7 +72,7 @@ export class Tasks {
     // Another request with the key may have come meanwhile.
     const meanwhile = this.#known(id, checked.value.bodySha256);
     if (meanwhile !== undefined) return meanwhile;
-    const made = { ...checked.value, id };
+    const made: NamedTask = { ...checked.value, id, ...(key === undefined ? {} : { keyed: true }) };
     const stored = runs.store(made);
     return stored.ok ? succeed({ task: made, isKnown: false }) : stored;
   }
@@ -81,7 +81,7 @@ export class Tasks {
     if (task === undefined) return undefined;
     if (task.bodySha256 !== bodySha256) return fail("task.key_reused");
     if (task.sessionKey === undefined) return fail("run.not_found", GONE, "To do it again, send it with another Idempotency-Key.");
-    return succeed({ task: { id, agentId: task.agentId, bodySha256 }, isKnown: true });
+    return succeed({ task: { id, agentId: task.agentId, bodySha256, keyed: true }, isKnown: true });
   }
 
   /** Old tasks are deleted with their conversations (rule RT6). */

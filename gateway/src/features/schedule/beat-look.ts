@@ -32,7 +32,14 @@ export interface LookPorts extends SessionsPort, SpendPort, ChannelsOutPort, Pic
 /** What a look has found, for the next one. */
 export type Found = Pick<BeatBody, "marks" | "failing">;
 export type Look =
-  | { readonly kind: "skip"; readonly reason: HeartbeatSkip; readonly text: string; readonly found?: Found }
+  /** `condition`: the one that is wrong, as the file has it. */
+  | {
+      readonly kind: "skip";
+      readonly reason: HeartbeatSkip;
+      readonly text: string;
+      readonly condition?: string;
+      readonly found?: Found;
+    }
   /** `because`: conditions that are true; none, when the file has none or the owner has asked. `failing`: a sentence for each that the model is told of. */
   | { readonly kind: "wake"; readonly because: readonly string[]; readonly failing: readonly string[]; readonly found: Found }
   /** Look again with their answers. */
@@ -69,7 +76,7 @@ export async function look(ports: LookPorts, { agentId, sessionKey, beat, byHand
   }
   const { facts, wrong } = await factsOf(ports, agentId, conditions, beat, answers);
   const [first] = wrong;
-  if (first !== undefined) return skip("wrong", wrongText(first));
+  if (first !== undefined) return { kind: "skip", reason: "wrong", text: wrongText(first), condition: first[0] };
   const at = facts.now;
   const { due, marks } = check(conditions, beat.marks, facts);
   const { failing, tell } = failingAfter(beat.failing ?? {}, facts.answers, at);
@@ -84,8 +91,8 @@ export async function look(ports: LookPorts, { agentId, sessionKey, beat, byHand
   const sentences = tell.flatMap((text) => (failing[text] === undefined ? [] : [failingSentence(text, failing[text])]));
   return { kind: "wake", because: due, failing: sentences, found: { marks, failing: toldOf(failing, tell, at) } };
 }
-export const wrongText = ([condition, why]: readonly [condition: string, why: string], end = "."): string =>
-  `\`${condition}\` in HEARTBEAT.md ${why}${end}`;
+export const wrongText = ([condition, why]: readonly [condition: string, why: string]): string =>
+  `\`${condition}\` in HEARTBEAT.md ${why}.`;
 /** `wrong`: conditions that cannot be followed, each with the end of a sentence that begins with it. */
 export async function factsOf(
   ports: Pick<LookPorts, "bucket" | "channelsOut" | "config" | "now">,

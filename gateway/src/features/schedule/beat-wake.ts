@@ -2,7 +2,6 @@
  * Decides whether a heartbeat that has begun wakes the model, and with what words (rules HB4, HB9-HB11). Its row is kept until the pages and
  * machines of its conditions have answered, beside the other work of the gateway; after a crash they are asked again.
  */
-import type { HeartbeatSkip } from "../../../../protocol/gen/types.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { Answers } from "../../schedule/failing.ts";
 import type { AnswerPorts, Asking } from "./answers.lazy.ts";
@@ -16,7 +15,7 @@ export interface WakePorts extends LookPorts, Omit<AnswerPorts, "sha256">, Pick<
 /** What the runner does when a look is over. */
 export interface WakeEnds {
   /** The row ends: nothing is to be done. */
-  readonly skip: (run: JobRun, reason: HeartbeatSkip, text: string) => void;
+  readonly skip: (run: JobRun, why: Pick<RunBody, "reason" | "error" | "condition">) => void;
   /** The answers are there: the begin is made again with them. Never rejects. */
   readonly goOn: (run: JobRun, answers: Answers) => Promise<void>;
 }
@@ -61,7 +60,8 @@ export class BeatWake {
     }
     if (found.kind === "skip") {
       if (found.found !== undefined) store.mark(job.id, found.found);
-      this.#ends.skip(run, found.reason, found.text);
+      const { reason, text: error, condition } = found;
+      this.#ends.skip(run, { reason, error, ...(condition === undefined ? {} : { condition }) });
     }
     return undefined;
   }

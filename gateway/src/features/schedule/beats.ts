@@ -109,7 +109,7 @@ export class Beats {
     const { store, rows } = this.#ports;
     const read = rows.settings(agentId);
     const job = store.find(beatId(agentId));
-    const happened = this.#happened(beatId(agentId));
+    const { happened, condition } = this.#happened(beatId(agentId));
     if (!read.ok) return { enabled: false, problem: read.error.message, ...happened };
     if (read.value === undefined || job === undefined) return { enabled: false, ...withoutWrong(happened) };
     const { everyMs, target, hours } = read.value;
@@ -124,7 +124,7 @@ export class Beats {
       ...(job.nextAt === undefined || !job.enabled ? {} : { nextRunAtMs: job.nextAt }),
       ...(job.paused === undefined ? {} : { paused: job.paused }),
       ...failingOf(job),
-      ...(problem !== undefined || stillStands(instructions, happened) ? happened : withoutWrong(happened)),
+      ...(problem !== undefined || stillStands(instructions, condition) ? happened : withoutWrong(happened)),
     };
   }
   /** What stops the heartbeat, as far as the file and the channels show it: pages and machines are asked by a look only. */
@@ -137,7 +137,7 @@ export class Beats {
     return first && wrongText(first);
   }
   /** Also of a heartbeat that is switched off. */
-  #happened(id: string): Happened {
+  #happened(id: string): { readonly happened: Happened; readonly condition: string | undefined } {
     const { store, now } = this.#ports;
     const runs = store.runs(id, Number.MAX_SAFE_INTEGER, SHOWN_RUNS);
     const lately = runs.filter(({ ts }) => ts > now() - DAY_MS);
@@ -145,7 +145,7 @@ export class Beats {
     const open = store.open(id);
     const skipped: Record<string, number> = {};
     for (const run of lately) if (run.status === "skipped") skipped[reasonOf(run)] = (skipped[reasonOf(run)] ?? 0) + 1;
-    return {
+    const happened = {
       ...(open?.body.startedAt === undefined ? {} : { runningAtMs: open.body.startedAt }),
       ...(last === undefined ? {} : { lastRunAtMs: last.ts, lastStatus: last.status }),
       ...(last?.status === "skipped" ? { lastSkip: reasonOf(last) } : {}),
@@ -154,6 +154,7 @@ export class Beats {
       costUsd: lately.reduce((sum, { body }) => sum + (body.costUsd ?? 0), 0),
       skipped,
     };
+    return { happened, condition: last?.body.condition };
   }
 }
 type Happened = Pick<
@@ -161,9 +162,8 @@ type Happened = Pick<
   "runningAtMs" | "lastRunAtMs" | "lastStatus" | "lastSkip" | "lastReason" | "runs" | "costUsd" | "skipped"
 >;
 /** The last look was stopped by a line that is in the file still, and only a look can judge it. */
-const stillStands = (instructions: Instructions, { lastReason = "" }: Happened): boolean =>
-  instructions.kind === "tasks" &&
-  instructions.conditions.some((one) => isAsked(one) && lastReason.startsWith(wrongText([one.text, ""], "")));
+const stillStands = (instructions: Instructions, condition: string | undefined): boolean =>
+  instructions.kind === "tasks" && instructions.conditions.some((one) => isAsked(one) && one.text === condition);
 /** Without the reason of a look that stood still: clients take it for one that holds. */
 function withoutWrong({ lastSkip, lastReason, ...happened }: Happened): Happened {
   const others = { ...(lastSkip === undefined ? {} : { lastSkip }), ...(lastReason === undefined ? {} : { lastReason }) };

@@ -58,6 +58,8 @@ export interface RunBody {
   readonly byHand?: true;
   /** Why a heartbeat was skipped. */
   readonly reason?: HeartbeatSkip;
+  /** The condition of HEARTBEAT.md that was wrong. Absent also in rows of earlier versions. */
+  readonly condition?: string;
   /** Conditions of HEARTBEAT.md that were true. The look is over; the run begins, also after a crash. */
   readonly because?: readonly string[];
   /** With `because`: what the model is told of conditions that could not be looked at. */

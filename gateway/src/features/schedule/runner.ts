@@ -76,7 +76,7 @@ export class Runner {
     this.#missing = new Missing(ports, this.#delivery);
     this.#ends = new RunEnds(ports, this.#delivery, this.#missing);
     this.#wake = new BeatWake(ports, {
-      skip: (run, reason, error) => this.#ends.end(run, "skipped", { reason, error }),
+      skip: (run, why) => this.#ends.end(run, "skipped", why),
       goOn: (run, answers) => this.#goOn(run, answers),
     });
   }

@@ -5,7 +5,7 @@ import type { SearchPlace, SearchRequest } from "../../ports/search.ts";
 import { withMarks } from "./marks.ts";
 import type { Near } from "./nearest-texts.ts";
 import { usesMeaning } from "./query.ts";
-import { AFTER, apart, BEFORE, placeKey, ORDS, type Place, ranked, relative, scaled } from "./ranking.ts";
+import { AFTER, apart, BEFORE, textKey, ORDS, type IndexedText, ranked, relative, scaled } from "./ranking.ts";
 import type { RowVectorStore } from "./row-vector-store.ts";
 import { SearchedSources, sourceConditions } from "./searched-sources.ts";
 import type { SourceRow } from "./source-store.ts";
@@ -196,7 +196,7 @@ export class IndexQuery {
   #beside(page: readonly Row[]): (row: Row) => Pick<SearchPlace, "before" | "after"> {
     const isShown = ({ kind, name }: Row): boolean => kind !== "workspace" || isMemory(name);
     const texts = new Map(
-      this.#docs<Pick<Place, "source" | "ord"> & { text: string }>("d.source, d.ord, d.text", page.filter(isShown)).map(
+      this.#docs<Pick<IndexedText, "source" | "ord"> & { text: string }>("d.source, d.ord, d.text", page.filter(isShown)).map(
         ({ source, ord, text }) => [`${source} ${ord}`, text],
       ),
     );
@@ -207,7 +207,10 @@ export class IndexQuery {
     };
   }
   /** Columns of these texts and of the ones around them, each text once. */
-  #docs<Columns extends Record<string, SqlStorageValue>>(columns: string, around: readonly Pick<Place, "source" | "ord">[]): Columns[] {
+  #docs<Columns extends Record<string, SqlStorageValue>>(
+    columns: string,
+    around: readonly Pick<IndexedText, "source" | "ord">[],
+  ): Columns[] {
     return this.#storage.sql
       .exec<Columns>(
         `SELECT ${columns} FROM json_each(?) w JOIN docs d ON d.source = w.value / ${ORDS} AND d.ord = w.value % ${ORDS}`,
@@ -262,10 +265,10 @@ function* batches<T>(all: Iterable<T>, size: number): IterableIterator<readonly 
   if (batch.length > 0) yield batch;
 }
 /** The numbers of texts and of the ones around them. */
-function numbersAround(around: readonly Pick<Place, "source" | "ord">[]): readonly number[] {
+function numbersAround(around: readonly Pick<IndexedText, "source" | "ord">[]): readonly number[] {
   const wanted = new Set<number>();
   for (const { source, ord } of around)
-    for (let at = Math.max(0, ord - BEFORE); at <= Math.min(ORDS - 1, ord + AFTER); at++) wanted.add(placeKey(source, at));
+    for (let at = Math.max(0, ord - BEFORE); at <= Math.min(ORDS - 1, ord + AFTER); at++) wanted.add(textKey(source, at));
   return [...wanted];
 }
 const range = (first: number, last: number): readonly number[] => Array.from({ length: last - first + 1 }, (_, step) => first + step);

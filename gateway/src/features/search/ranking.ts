@@ -5,13 +5,13 @@
  */
 
 /** A text. Its neighbours have the numbers beside `ord` in the same source. */
-export type Place = { readonly id: number; readonly source: number; readonly ord: number };
+export type IndexedText = { readonly id: number; readonly source: number; readonly ord: number };
 /** More than the texts of a source. */
 export const ORDS = 2 ** 22;
 /** A source and the number of a text in it as one number: SQLite takes pairs apart several times slower. */
-export const placeKey = (source: number, ord: number): number => source * ORDS + ord;
+export const textKey = (source: number, ord: number): number => source * ORDS + ord;
 /** A text that may be a hit. */
-export type Candidate = Place & { readonly at: number };
+export type Candidate = IndexedText & { readonly at: number };
 /** How many texts before and after a hit count as its place, and are shown with it. */
 export const BEFORE = 2;
 export const AFTER = 1;
@@ -75,13 +75,13 @@ export function scaled(cosines: ReadonlyMap<number, number>): ReadonlyMap<number
   return nearness;
 }
 /** Adds how near each text is to the question, lets neighbours share, and scales the best score to 1. */
-function withMeaning(texts: readonly Place[], byWords: Float64Array, nearness: ReadonlyMap<number, number>): Float64Array {
-  const valued = byWords.map((score, index) => score + MEANING_SHARE * (nearness.get((texts[index] as Place).id) ?? 0));
+function withMeaning(texts: readonly IndexedText[], byWords: Float64Array, nearness: ReadonlyMap<number, number>): Float64Array {
+  const valued = byWords.map((score, index) => score + MEANING_SHARE * (nearness.get((texts[index] as IndexedText).id) ?? 0));
   const at = new Map<number, number>();
-  for (const [index, { source, ord }] of texts.entries()) at.set(placeKey(source, ord), valued[index] as number);
+  for (const [index, { source, ord }] of texts.entries()) at.set(textKey(source, ord), valued[index] as number);
   const shared = valued.map((score, index) => {
-    const { source, ord } = texts[index] as Place;
-    const beside = (ord === 0 ? 0 : (at.get(placeKey(source, ord - 1)) ?? 0)) + (at.get(placeKey(source, ord + 1)) ?? 0);
+    const { source, ord } = texts[index] as IndexedText;
+    const beside = (ord === 0 ? 0 : (at.get(textKey(source, ord - 1)) ?? 0)) + (at.get(textKey(source, ord + 1)) ?? 0);
     return score + NEIGHBOUR_SHARE * beside;
   });
   const best = shared.reduce((most, score) => Math.max(most, score), Number.MIN_VALUE);
@@ -104,7 +104,7 @@ export function relative<C extends { readonly score: number }>(texts: readonly C
 }
 
 /** The first `most` hits without those that are shown around a better one. */
-export function apart<C extends Pick<Place, "source" | "ord">>(hits: readonly C[], most: number): readonly C[] {
+export function apart<C extends Pick<IndexedText, "source" | "ord">>(hits: readonly C[], most: number): readonly C[] {
   const kept: C[] = [];
   for (const hit of hits) {
     if (kept.length === most) break;

@@ -1,14 +1,15 @@
+/** The order of search hits: scores of words, of neighbours and of meaning, and hits that stand together. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { apart, type Candidate, type Place, ranked as rankedBy, relative } from "./ranking.ts";
+import { apart, type Candidate, type IndexedText, ranked as rankedBy, relative } from "./ranking.ts";
 
 const text = (id: number, ord = id, source = 1, at = 0): Candidate => ({ id, source, ord, at });
-/** `words`: for each word, what it says about texts, by their ids. `places`: texts that are in the index beside the candidates. */
-const ranked = (texts: readonly Candidate[], places: readonly Place[], words: readonly ReadonlyMap<number, number>[]) =>
+/** Ranks `texts`. `words`: for each word of the query, its score in each text that has it, by the id of the text. `others`: texts of the index that are no candidates. */
+const ranked = (texts: readonly Candidate[], others: readonly IndexedText[], words: readonly ReadonlyMap<number, number>[]) =>
   rankedBy(
     texts,
     (source, ord) => {
-      const id = [...places, ...texts].find((one) => one.source === source && one.ord === ord)?.id;
+      const id = [...others, ...texts].find((one) => one.source === source && one.ord === ord)?.id;
       return id === undefined ? undefined : words.map((values) => values.get(id) ?? 0);
     },
     words.length,
@@ -62,12 +63,12 @@ describe("[SE3] [F67] the order of hits", () => {
     );
   });
   test("the two texts before and the one after count as neighbours, no others", () => {
-    const places = [1, 2, 3, 4, 5, 6, 7].map((id) => text(id));
-    const placeOf = (neighbour: number): number =>
-      ranked([text(4), text(40)], [...places, text(40)], [new Map([[40, 1]]), new Map([[neighbour, 1]])]).find(({ id }) => id === 4)
+    const others = [1, 2, 3, 4, 5, 6, 7].map((id) => text(id));
+    const scoreBeside = (neighbour: number): number =>
+      ranked([text(4), text(40)], [...others, text(40)], [new Map([[40, 1]]), new Map([[neighbour, 1]])]).find(({ id }) => id === 4)
         ?.score ?? -1;
     assert.deepEqual(
-      [1, 2, 3, 5, 6].map((neighbour) => placeOf(neighbour) > 0),
+      [1, 2, 3, 5, 6].map((neighbour) => scoreBeside(neighbour) > 0),
       [false, true, true, true, false],
     );
   });

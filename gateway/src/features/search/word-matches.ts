@@ -1,5 +1,5 @@
 /** Texts with words of a question, and how much each word says about each of them (bm25, with FTS5's numbers). PURE. */
-import { AFTER, BEFORE, type Candidate, placeKey, type Place, type ValuesAt } from "./ranking.ts";
+import { AFTER, BEFORE, type Candidate, textKey, type IndexedText, type ValuesAt } from "./ranking.ts";
 import { bestFirst } from "./best-first.ts";
 import { grown, TextColumns } from "./text-columns.ts";
 
@@ -53,16 +53,16 @@ export class WordMatches {
     for (const match of bestFirst(scores, STEPS, later)) yield { ...texts.at(match), score: scores[match] as number };
   }
   /** How much each word says about these texts and the ones around them, by their places. */
-  termScoresAround(around: readonly Place[]): ValuesAt {
-    const wanted = new PlaceSet();
+  termScoresAround(around: readonly IndexedText[]): ValuesAt {
+    const wanted = new TextSet();
     for (const { source, ord } of around) for (let step = -BEFORE; step <= AFTER; step++) wanted.add(source, ord + step);
     const { size, sources, ords } = this.#texts;
     const values = new Map<number, readonly number[]>();
     for (let match = 0; match < size; match++) {
       const [source, ord] = [sources[match] as number, ords[match] as number];
-      if (wanted.has(source, ord)) values.set(placeKey(source, ord), this.#termScores(match));
+      if (wanted.has(source, ord)) values.set(textKey(source, ord), this.#termScores(match));
     }
-    return (source, ord) => values.get(placeKey(source, ord));
+    return (source, ord) => values.get(textKey(source, ord));
   }
   #scores(): Float64Array {
     const [words, counts, idfs, { size, lengths }] = [this.words, this.counts, this.#allIdfs(), this.#texts];
@@ -103,16 +103,16 @@ export class WordMatches {
 const bm25 = (idf: number, frequency: number, lengthNorm: number): number => (idf * frequency * (K1 + 1)) / (frequency + lengthNorm);
 
 /** Places of texts. Most others are refused by one look at a bit. */
-class PlaceSet {
+class TextSet {
   readonly #keys = new Set<number>();
   readonly #bits = new Uint8Array(PLACE_BITS);
 
   add(source: number, ord: number): void {
-    this.#keys.add(placeKey(source, ord));
+    this.#keys.add(textKey(source, ord));
     this.#bits[bitOf(source, ord)] = 1;
   }
   has(source: number, ord: number): boolean {
-    return this.#bits[bitOf(source, ord)] === 1 && this.#keys.has(placeKey(source, ord));
+    return this.#bits[bitOf(source, ord)] === 1 && this.#keys.has(textKey(source, ord));
   }
 }
 /** A power of two, and many times as many as the places around a page of hits. */

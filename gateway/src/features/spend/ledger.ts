@@ -7,7 +7,7 @@ import type { ResultOf } from "../../../../protocol/gen/methods.ts";
 import { afterTimeout, within } from "../../../../protocol/runtime/within.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import { localTime } from "../../prompt/dates.ts";
+import { localTime, nextDay } from "../../prompt/dates.ts";
 import {
   type Amount,
   enoughMore,
@@ -25,7 +25,7 @@ import type { NotifyPort } from "../../ports/notify.ts";
 import { failure } from "../../ports/result.ts";
 import type { DeletedSession, SessionsPort, StopPort } from "../../ports/sessions.ts";
 import { type Counted, type Full, limitOf, rule, type Scope, SCOPES, settingOf, shareOf, type Unit, UNITS, WARNED_SHARE } from "./caps.ts";
-import { dayOf, daysBefore, nextDay } from "./days.ts";
+import { dayOf, daysBefore } from "./days.ts";
 import { type Grant, LedgerStore, periodOf, type Spender } from "./ledger-store.ts";
 import { fullError, warning, whyFull } from "./texts.ts";
 

@@ -6,7 +6,8 @@ import { CONFIG_DEFAULTS } from "../../../../protocol/gen/config.ts";
 import { sentence } from "../../ports/result.ts";
 import { addSum, guestOf, newIn, type SpendSum } from "../../ports/spend.ts";
 import { type Counted, rule, type Scope, shareOf } from "./caps.ts";
-import { dayOf, nextDay } from "./days.ts";
+import { nextDay } from "../../prompt/dates.ts";
+import { dayOf } from "./days.ts";
 import { amountText } from "../../calls/limit-question.ts";
 import { fullError, warning, whyFull } from "./texts.ts";
 

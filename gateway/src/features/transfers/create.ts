@@ -50,33 +50,40 @@ export async function createTransfer(
   client?: Connection,
 ): Promise<Result<TransferRow>> {
   const { store, runner, audit, background } = ports;
+  const record = (refused: string | undefined): void =>
+    background(
+      "audit",
+      audit.append({
+        ...asker,
+        action: "transfer.create",
+        decision: refused === undefined ? "allowed" : "failed",
+        target: asked.destination,
+        detail: `from ${asked.source}${refused === undefined ? "" : `: ${refused}`}`,
+      }),
+    );
+  const mismatch = (row: TransferRow): Failure | undefined => {
+    const refused = problemOf(row, asked, client);
+    if (refused !== undefined) record(refused.error.reason);
+    return refused;
+  };
   const known = store.get(asked.id);
   if (known !== undefined) {
-    const refused = problemOf(known, asked, client);
+    const refused = mismatch(known);
     if (refused !== undefined) return refused;
     if (client !== undefined) runner.attach(known, client);
     return succeed(store.get(asked.id) ?? known);
   }
   const { checked: admitted, isCancelled } = await runner.check(asked.id, () => admit(ports, asked));
   // A program asks again until there is a slot: that is no event.
-  if (admitted.ok || admitted.error.reason !== "transfer.busy")
-    background(
-      "audit",
-      audit.append({
-        ...asker,
-        action: "transfer.create",
-        decision: admitted.ok ? "allowed" : "failed",
-        target: asked.destination,
-        detail: admitted.ok ? `from ${asked.source}` : `from ${asked.source}: ${admitted.error.reason}`,
-      }),
-    );
+  if (admitted.ok) record(undefined);
+  else if (admitted.error.reason !== "transfer.busy") record(admitted.error.reason);
   if (!admitted.ok) return admitted;
   // Between the check and here another request with this id may have been stored.
   if (store.get(asked.id) === undefined) store.add(asked, ports.now());
   ports.arm();
   const row = store.get(asked.id);
   if (row === undefined) return fail("transfer.unknown");
-  const refused = problemOf(row, asked, client);
+  const refused = mismatch(row);
   if (refused !== undefined) return refused;
   if (isCancelled) runner.cancel(row);
   else {

@@ -246,6 +246,7 @@ export class TransferRunner {
   /** Ends what has made no progress for too long; other attempts that hang are begun again. */
   expire(at: number): void {
     for (const due of this.#ports.store.due(at)) {
+      // Its time in the queue is counted; when it still needs a slot, `begin` lets it join again.
       this.#queue.leave(due.id, at);
       const row = this.#ports.store.get(due.id) ?? due;
       const live = this.#live.get(row.id);

@@ -3,7 +3,7 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import { STALL_MS, type TransferStore } from "./store.ts";
 
 interface Ports extends Pick<KernelPorts, "arm"> {
-  readonly store: Pick<TransferStore, "hasQueued" | "postpone" | "waits">;
+  readonly store: Pick<TransferStore, "addQueuedTime" | "postpone" | "waits">;
 }
 
 export class SlotQueue {
@@ -33,7 +33,7 @@ export class SlotQueue {
     if (since === undefined) return 0;
     this.#since.delete(id);
     const queuedMs = Math.max(0, now - since);
-    this.#ports.store.hasQueued(id, queuedMs);
+    this.#ports.store.addQueuedTime(id, queuedMs);
     this.#ports.store.waits(id, now);
     this.#ports.arm();
     return queuedMs;

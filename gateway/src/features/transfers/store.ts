@@ -123,7 +123,7 @@ export class TransferStore {
     run(this.#db.sql, `UPDATE transfers SET due_at = min(?, ${IDLE_SQL}) WHERE id = ? AND ended_at IS NULL`, at, id);
   }
   /** The time in which it waited for a slot is no time without progress. */
-  hasQueued(id: string, forMs: number): void {
+  addQueuedTime(id: string, forMs: number): void {
     run(
       this.#db.sql,
       "UPDATE transfers SET moved_at = moved_at + ?, alive_at = alive_at + ? WHERE id = ? AND ended_at IS NULL",

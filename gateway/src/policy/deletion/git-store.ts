@@ -1,9 +1,9 @@
 /**
- * What git removes from its own store for good (rule PO13). PURE. A stash, a branch, the commits before a rebase: what no name leads to any
- * more is kept for a time, and is lost after it.
+ * What git removes from its own store for good (rule PO13). PURE. Git keeps commits that no name reaches any
+ * more, such as those of a dropped stash, a deleted branch or from before a rebase, for a time. A command that shortens this time removes them.
  */
 
-/** The times of git itself, and no end. Another one behind the weeks is a moment: `2.weeks.2026-01-01`. */
+/** The times that git keeps them for anyway, and no end. With more behind the weeks it is a date: `2.weeks.2026-01-01`. */
 const AS_USUAL = /^(?:never|false|(?:2|two)[. ]?weeks(?:[. ]ago)?)$/;
 const isOwnTime = (time: string | undefined): boolean => time !== undefined && !AS_USUAL.test(time);
 const SETTING = /^gc\..*expire/i;

@@ -17,14 +17,14 @@ export function makesProgram(text: string, steps: ReadingSteps): boolean {
 }
 
 /** `inWord`: the text is the rest of such a word. `behind`: it is the word behind one. `rest`: it is all words behind one. */
-interface Place {
+interface TextPositions {
   readonly inWord?: RegExp;
   readonly behind?: RegExp;
   readonly rest?: RegExp;
 }
 const SETTING =
   /^(?:core\.(?:pager|editor|fsmonitor|sshcommand|askpass|gitproxy)|sequence\.editor|(?:diff|difftool|merge|mergetool|filter|pager|interactive|credential|gpg|trailer|browser|man)\.\S+?)=!?/i;
-const PLACES: ReadonlyMap<string, Place> = new Map(
+const POSITIONS: ReadonlyMap<string, TextPositions> = new Map(
   (
     [
       ["split gsplit", { inWord: /^--f[a-z]*=/ }],
@@ -50,22 +50,22 @@ const PLACES: ReadonlyMap<string, Place> = new Map(
       ["gdb lldb", { inWord: /^(?:shell|!|platform shell|pi[a-z]*\s[^|]{0,100}\|)\s*/ }],
       ["npm npx", { inWord: /^--call=/, behind: /^(?:-c|--call)$/ }],
       ["nodemon watchexec", { inWord: /^(?:--exec=|(?=\S+\s))/, behind: /^(?:-x|--exec)$/ }],
-    ] satisfies [string, Place][]
-  ).flatMap(([names, place]) => names.split(" ").map((name): [string, Place] => [name, place])),
+    ] satisfies [string, TextPositions][]
+  ).flatMap(([names, positions]) => names.split(" ").map((name): [string, TextPositions] => [name, positions])),
 );
 /** The texts of such a program, also when other programs run it. */
 function textsIn(words: readonly string[]): readonly string[] {
-  const begin = words.findIndex((word) => PLACES.has(nameOf(word)));
-  const place = PLACES.get(nameOf(words[begin]));
-  if (place === undefined) return [];
+  const begin = words.findIndex((word) => POSITIONS.has(nameOf(word)));
+  const positions = POSITIONS.get(nameOf(words[begin]));
+  if (positions === undefined) return [];
   const found: string[] = [];
   for (let at = begin + 1; at < words.length; at++) {
     const word = words[at] ?? "";
     const before = words[at - 1] ?? "";
-    const start = place.inWord?.exec(word)?.[0] ?? (before === "-c" && begin !== -1 ? SETTING.exec(word)?.[0] : undefined);
+    const start = positions.inWord?.exec(word)?.[0] ?? (before === "-c" && begin !== -1 ? SETTING.exec(word)?.[0] : undefined);
     if (start !== undefined) found.push(word.slice(start.length));
-    if (place.behind?.test(before)) found.push(word.replace(/^exec=/, ""));
-    if (place.rest?.test(before)) {
+    if (positions.behind?.test(before)) found.push(word.replace(/^exec=/, ""));
+    if (positions.rest?.test(before)) {
       found.push(words.slice(at).join(" "));
       break;
     }
@@ -104,7 +104,7 @@ export function callsMade(code: string, program: string, steps: ReadingSteps): b
 /** Whether a program that reads its commands from its input gets one that gives such a text to a shell: `sqlite3 x <<< ".shell r?"`. */
 export const takesMade = (program: string, input: string, steps: ReadingSteps): boolean =>
   callsMade(input, program, steps) ||
-  (PLACES.has(program) && input.split("\n", 1000).some((line) => textsIn([program, line]).some((text) => makesProgram(text, steps))));
+  (POSITIONS.has(program) && input.split("\n", 1000).some((line) => textsIn([program, line]).some((text) => makesProgram(text, steps))));
 /** Recipes and values of make: two dollars are one of the shell, and what follows one is a variable of make. */
 const OF_MAKE = /\$\$|\$(?:\([^()]{0,300}\)|\{[^{}]{0,300}\}|.)/g;
 export const makesInMake = (text: string, steps: ReadingSteps): boolean =>

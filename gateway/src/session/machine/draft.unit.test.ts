@@ -1,4 +1,4 @@
-/** What every step has beside its decision: what it settled, what clients have, and what model calls used. */
+/** What each step of the machine returns beside the new state: effects that it settled, rows that clients have, and use of model calls. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Bench, BUDGET, USAGE } from "../../../test/session/machine-bench.ts";

@@ -238,7 +238,7 @@ export type EventBody =
    * The limit of the paused run, asked about under `code`, leaves enough for what its next model call needs now. `budget`: the run's own
    * limits now, which the machine checks.
    */
-  | { readonly type: "LimitLooked"; readonly code: string; readonly budget: Budget }
+  | { readonly type: "LimitNoLongerReached"; readonly code: string; readonly budget: Budget }
   /** A CancelTool, StoreResult, AppendMemory or DeleteMedia has ended, or is given up. */
   | { readonly type: "EffectDone"; readonly effectId: string }
   /** An effect has failed so often that people are told. It is still retried. */

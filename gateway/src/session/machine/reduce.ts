@@ -12,7 +12,7 @@ import { planned, summarized, summarizeFailed } from "./phase/summarizing.ts";
 import { takeOff } from "./phase/entering.ts";
 import { cancelOnNodes, endByAbort, replyUnbegun } from "./phase/ending.ts";
 import { trusted } from "./phase/labels.ts";
-import { limitExpired, limitLooked } from "./phase/limit.ts";
+import { limitExpired, limitNoLongerReached } from "./phase/limit.ts";
 import { report } from "./phase/questions.ts";
 import { execEnded, startWaiting, userMessage } from "./phase/queue.ts";
 import { nodesLooked, reportWaits } from "./phase/waits.ts";
@@ -56,8 +56,8 @@ function handle(d: Draft, event: Event): void {
       return nodeChanged(d, event);
     case "ApprovalAnswered":
       return answered(d, event);
-    case "LimitLooked":
-      return limitLooked(d, event);
+    case "LimitNoLongerReached":
+      return limitNoLongerReached(d, event);
     case "Delivered":
       take(d, "delivered");
       d.state.deliveredSeq = Math.max(d.state.deliveredSeq, Math.min(event.upto, d.state.nextSeq - 1));

@@ -9,7 +9,7 @@
  *   thinking, acting -- error, abort, budget --> idle | thinking | archiving (a compaction that waited)
  *   thinking, acting -- a limit, owner's run --> paused       (the owner is asked for more)
  *   paused    -- ApprovalAnswered, allowed -->   thinking
- *   paused    -- LimitLooked, fits -->           thinking     (the limit was raised, or its day is over)
+ *   paused    -- LimitNoLongerReached -->        thinking     (the limit was raised, or its day is over)
  *   paused    -- denied, deadline, message -->   idle | thinking
  *   acting    -- ApprovalAnswered -->            acting       (the call is handed over, asked again or closed)
  *   acting    -- NodesLooked -->                 acting       (a call that waited for its machine: the same)

@@ -51,7 +51,7 @@ export const TRANSITIONS = {
   // Questions about limits.
   runPaused: { from: ["thinking", "acting", "next"], to: "paused" },
   limitRaised: { from: ["paused"], on: ["ApprovalAnswered"], to: "thinking" },
-  limitNoLongerReached: { from: ["paused"], on: ["LimitLooked"], to: "thinking" },
+  limitNoLongerReached: { from: ["paused"], on: ["LimitNoLongerReached"], to: "thinking" },
   limitKept: { from: ["paused"], on: ["ApprovalAnswered"], to: "next" },
   limitQuestionExpired: { from: ["paused"], on: ["Tick"], to: "next" },
   pausedRunGivesWay: { from: ["paused"], on: ["UserMessage", "Compact"], to: "next" },

@@ -52,7 +52,14 @@ describe("[JB1] [JB3] a job", () => {
     expect(failed.report).toMatchObject({ status: "failed", error: { message: "The model says no." } });
     await stage.peer.ok("config.set", { path: "limits.stepsPerRun", value: 1 });
     stage.answer = () => says("", [{ name: "gsv__ReadFile", arguments: { path: "none.md" } }]);
-    expect((await stands(await submit(), "budget_exceeded")).report).toMatchObject({ error: { reason: "budget.steps" } });
+    const advice = async (key?: string): Promise<string> => {
+      const { error } = (await stands(await submit(undefined, key), "budget_exceeded")).report ?? {};
+      expect(error?.reason).toBe("budget.steps");
+      return error?.message ?? "";
+    };
+    // A new key is named only when the request had one (rule RT2).
+    expect(await advice()).toMatch(/ Send the task again, or raise `limits\.stepsPerRun`\.$/);
+    expect(await advice("k")).toMatch(/ Send the task again with a new key, or raise `limits\.stepsPerRun`\.$/);
   });
   test("that waits for the owner's word is shown with its codes, and goes on with the answer", async () => {
     await stage.peer.ok("config.set", { path: "toolApproval", value: { mode: "ask" } });

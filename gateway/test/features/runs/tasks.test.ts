@@ -47,7 +47,9 @@ describe("[RT2] the report", () => {
     expect(await report(TASK)).toMatchObject({ status: "failed", summary: "The model says no.", error: { message: "The model says no." } });
     await stage.peer.ok("config.set", { path: "limits.stepsPerRun", value: 1 });
     stage.answer = () => says("", [{ name: "gsv__ReadFile", arguments: { path: "none.md" } }]);
-    expect(await report(TASK)).toMatchObject({ status: "budget_exceeded", error: { reason: "budget.steps" } });
+    const used = (advice: string) => ({ reason: "budget.steps", message: expect.stringContaining(`. ${advice}, or raise`) });
+    expect(await report(TASK)).toMatchObject({ status: "budget_exceeded", error: used("Send the task again") });
+    expect(await report(TASK, "k")).toMatchObject({ status: "budget_exceeded", error: used("Send the task again with a new key") });
     const { promise, resolve } = Promise.withResolvers<ReturnType<typeof says>>();
     stage.answer = () => promise;
     const before = stage.calls.length;

@@ -208,6 +208,11 @@ describe("[HB4] the conditions of HEARTBEAT.md", () => {
     await instructions("---\nexec: nowhere true\n---\n- look");
     await stage.peer.ok("heartbeat.trigger");
     expect(await status()).toMatchObject({ lastSkip: "wrong", lastReason: expect.stringContaining("`exec: nowhere true`") });
+    // The words of the reason do not matter: the row names the condition.
+    await runInDurableObject(gateway(), (_gateway, { storage }) => {
+      storage.sql.exec("UPDATE cron_runs SET body = json_set(body, '$.error', 'In other words.') WHERE status = 'skipped'");
+    });
+    expect(await status()).toMatchObject({ lastSkip: "wrong", lastReason: "In other words." });
   });
   it("unread: a message of someone else on the channel wakes it once, one of the owner's own does not", async () => {
     const sent = useWhatsapp();

@@ -80,6 +80,8 @@ async function asks(sessionKey = OWN, message = "go on"): Promise<{ readonly run
 const event = async (runId: string, states: readonly string[]): Promise<End> =>
   (await peer.event("chat", (payload) => payload["runId"] === runId && states.includes(String(payload["state"]))))
     .payload as unknown as End;
+const openQuestions = async () =>
+  (await peer.ok<ResultOf<"approval.list">>("approval.list", {})).approvals.map(({ code }) => code as string);
 const resolve = ({ approvalId }: End, decision: "allow" | "deny") =>
   until("the answer to be taken", () => peer.ok("approval.resolve", { code: approvalId, decision }).catch(() => undefined));
 const session = (key = OWN) => env.SESSION.getByName(key);
@@ -378,14 +380,31 @@ describe("[SP10] [K12] the owner allows more than a limit", () => {
     expect(end).toMatchObject({ state: "paused", limit: true });
     await set("limits.dayCostUsd", 0.06);
     await runDurableObjectAlarm(gateway());
-    await until("the session to have looked", async () => (await session().runEnd(runId)).state === "running" || undefined);
-    expect(calls, "it is still too little").toHaveLength(0);
+    expect(await openQuestions(), "it is still too little").toEqual([end.approvalId]);
     await set("limits.dayCostUsd", 10);
     await runDurableObjectAlarm(gateway());
     expect(await event(runId, ["final", "error"])).toMatchObject({ state: "final" });
     expect(calls).toHaveLength(1);
-    const approvals = async () => (await peer.ok<ResultOf<"approval.list">>("approval.list", {})).approvals.length === 0 || undefined;
-    await until("the question to be over", approvals);
+    // A run that had gone on at 0.06 would have paused again.
+    expect((await notes(OWN)).filter((text) => text.startsWith("The run is paused."))).toHaveLength(1);
+    await until("the question to be over", async () => (await openQuestions()).length === 0 || undefined);
+  });
+  it("by the end of the day: the paused run goes on by itself when the day's limit counts from zero again", async () => {
+    await set("userTimezone", "Europe/Berlin");
+    vi.useFakeTimers({ now: Date.parse("2099-11-29T22:50:00Z"), toFake: ["Date"] });
+    await set("limits.dayCostUsd", 0.15);
+    await set("session.defaultResetPolicy", { mode: "manual" });
+    await say();
+    const { runId, end } = await asks();
+    expect(end).toMatchObject({ state: "paused", limit: true });
+    await runDurableObjectAlarm(gateway());
+    vi.setSystemTime(Date.parse("2099-11-29T22:59:59Z"));
+    await runDurableObjectAlarm(gateway());
+    expect(await openQuestions()).toEqual([end.approvalId]);
+    vi.setSystemTime(Date.parse("2099-11-29T23:00:00Z"));
+    await runDurableObjectAlarm(gateway());
+    expect(await event(runId, ["final", "error"])).toMatchObject({ state: "final" });
+    expect(calls).toHaveLength(2);
   });
   it("by the setting of a run: a message ends no run whose limit was raised, and is answered after it", async () => {
     await set("limits.runCostUsd", 0.05);

@@ -329,6 +329,12 @@ describe("a program is an end of its own transfer", () => {
       await create(again.peer, id, source, destination);
       expect((await again.asked(event)).transferId).not.toBe(attemptId);
     }
+    // Each attempt to take it over is an entry of the audit (rule TF10).
+    const owner = await client();
+    await eventually(async () => {
+      const { entries } = await owner.ok<{ entries: { detail?: string }[] }>("audit.list", { action: "transfer.create" });
+      expect(entries.filter(({ detail }) => detail?.endsWith(": auth.forbidden"))).toHaveLength(8);
+    });
   });
 
   test("[TF13] it receives a file", async () => {

@@ -100,6 +100,10 @@ describe("what is refused before anything moves", () => {
       reason: "protocol.invalid_params",
       hint: "Send the request with a new id.",
     });
+    await eventually(async () => {
+      const { entries } = await owner.ok<{ entries: { detail?: string }[] }>("audit.list", { action: "transfer.create" });
+      expect(entries.map(({ detail }) => detail).toSorted()).toEqual(["from laptop:a", "from laptop:a: protocol.invalid_params"]);
+    });
     expect(laptop.peer.events("transfer.send")).toHaveLength(1);
   });
 

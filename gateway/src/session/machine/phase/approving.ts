@@ -186,7 +186,8 @@ export function closedAsDenied(
     { ...counted, calls: left },
     {
       reason: "approval.repeated",
-      message: `${repeated.name} was denied ${LIMITS.approvalDenials} times with the same arguments, so the run was ended. Tell the agent what to do instead.`,
+      message: `${repeated.name} was denied ${LIMITS.approvalDenials} times with the same arguments, so the run was ended.`,
+      hint: "Tell the agent what to do instead.",
     },
   );
 }

@@ -3,6 +3,7 @@ import type { ErrorReason } from "../../../../../protocol/gen/errors.ts";
 import { enoughMore, type RunLimit, settingOf } from "../../../ports/spend.ts";
 import { cancelled, waitEnded, withdrawn } from "../../../calls/closings.ts";
 import { limitAdvice } from "../../../calls/limit-question.ts";
+import { forSender } from "../../../calls/task-advice.ts";
 import { type Closing, isAwaitingNode, isHeldBack, nodeOf, type OpenCall } from "../../../calls/open-call.ts";
 import { type GsvError, sentence } from "../../../ports/result.ts";
 import { type Draft, appendMessage, appendNotice, open, settle, take } from "../draft.ts";
@@ -52,7 +53,8 @@ export function replyUnbegun(d: Draft, { reply: route }: IncomingMessage, seq: n
 }
 /** The calls of the model that the step made in vain (rule AU8). */
 const failedOf = (run: ActiveRun): Pick<NoticeRow, "failed"> => (run.phase !== "acting" && run.failed ? { failed: run.failed } : {});
-export function endWithError(d: Draft, name: TransitionName, run: ActiveRun, error: GsvError): void {
+export function endWithError(d: Draft, name: TransitionName, run: ActiveRun, cause: GsvError): void {
+  const error = forSender(cause, run.origin);
   rest(d, name);
   closeEffects(d, run, "The run ended.");
   endDelegated(d, run);

@@ -3,6 +3,7 @@
  * not asked about, or gets no answer, ends. PURE.
  */
 import { gaveWay, limitText } from "../../../calls/limit-question.ts";
+import { BY_SETTING } from "../../../ports/approvals.ts";
 import { isPlainlyOwner } from "../../../ports/origin.ts";
 import type { MoreOffer } from "../../../ports/spend.ts";
 import { type Draft, take } from "../draft.ts";
@@ -58,13 +59,13 @@ function withMore(extra: Extra = {}, offer: MoreOffer, id: string): Extra {
 }
 
 /** The limit was raised, or its day is over: the run goes on as if it had been allowed more. */
-export function limitLooked(d: Draft, { code, budget }: EventOf<"LimitLooked">): void {
+export function limitNoLongerReached(d: Draft, { code, budget }: EventOf<"LimitNoLongerReached">): void {
   const { run } = d.state;
   if (run.phase !== "paused" || run.question.code !== code) return;
   const waitedMs = (run.waitedMs ?? 0) + d.at.now - run.waitingSince;
   const base = { ...runBase(run), budget, waitedMs, progressAt: d.at.now };
   if (overBudget(d, base, run.step) !== undefined) return;
-  endQuestion(d, asked(run), { ended: "allowed", by: `setting:${run.offer.setting}` });
+  endQuestion(d, asked(run), { ended: "allowed", by: `${BY_SETTING}${run.offer.setting}` });
   const { attempt, tries } = run;
   think(d, "limitNoLongerReached", base, { ...sameStep(run), attempt, tries, waitMs: 0 });
 }

@@ -50,7 +50,7 @@ describe("[SP10] a run of the owner that has used up a limit", () => {
     );
     assert.match(
       row.text,
-      /"deny \w+" \(it ends here, and what it has done stays\).* Any other message ends the run too and is answered next\.$/,
+      /"deny \w+" \(it ends here, and what it has done stays\).* When `limits\.stepsPerRun` is raised, the run goes on by itself\. Otherwise any other message ends the run and is answered next\.$/,
     );
     assert.deepEqual(row.question, { code: question.code, callId: "ref0000000/r1/2/limit0", step: 2, limit: true });
   });
@@ -118,7 +118,7 @@ describe("[SP10] a run of the owner that has used up a limit", () => {
 
 describe("[SP10] a limit that was raised while a run waits at it", () => {
   const look = (b: Bench, budget: Budget, code = paused(b).question.code): Answer | undefined =>
-    b.apply({ type: "LimitLooked", code, budget }).answer;
+    b.apply({ type: "LimitNoLongerReached", code, budget }).answer;
   test("the run goes on, and its question ends as allowed by the setting", () => {
     const b = short();
     const { code } = paused(b).question;
@@ -152,6 +152,20 @@ describe("[SP10] a limit that was raised while a run waits at it", () => {
     look(b, { ...BUDGET, steps: 9 }, code);
     assert.deepEqual(b.state, ended);
   });
+});
+
+test("[RT2] the end of a task's run has advice for the sender of the task, and the end of another run has that for a conversation", () => {
+  const text = (origin: Origin): string | undefined => {
+    const b = new Bench();
+    b.say("a", { origin });
+    b.fail({ error: { reason: "model.refused", message: "It declined.", hint: "Rephrase the message." }, retryable: false });
+    return endText(b);
+  };
+  assert.equal(text({ kind: "client", clientId: "me" } as Origin), "It declined. Rephrase the message.");
+  assert.equal(
+    text({ kind: "task", taskId: "t" }),
+    "It declined. Send the task again with other instructions, or choose another model for the agent.",
+  );
 });
 
 const endText = (b: Bench): string | undefined => {
