@@ -1,4 +1,4 @@
-/** Every reader in TypeScript accepts and refuses the same committed examples. Twin: crates/gsv-protocol/tests/golden.rs. */
+/** Every reader in TypeScript accepts and refuses the same committed examples. Twin: crates/gsv-protocol/tests/contract/golden.rs. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { explain } from "../runtime/explain.ts";

@@ -2,7 +2,7 @@
  * Compare TypeScript and Rust on randomly changed examples: serde must read every value that the validators accept and
  * write it again unchanged (unknown fields aside), and the validators must refuse every value that serde refuses. serde
  * does not check bounds.
- *   cargo build -p gsv-protocol --example verdict
+ *   cargo build -p gsv-protocol --example verdict --features differential
  *   node scripts/codegen/differential.ts <path of the built example> [runs, 20000] [seed, random]
  */
 import { spawnSync } from "node:child_process";

@@ -33,7 +33,7 @@ export async function generate(model: Model): Promise<Files> {
     [`${RUST}/src/hidden.rs`, emitRustHidden()],
     [`${RUST}/src/limits.rs`, emitRustLimits(model)],
     [`${RUST}/src/lookups.rs`, emitRustLookups(model)],
-    [`${RUST}/tests/golden_types/mod.rs`, emitRustGolden(model)],
+    [`${RUST}/tests/contract/golden_types.rs`, emitRustGolden(model)],
   ];
   const files = new Map<string, string>([
     ["protocol/gen/protocol.schema.json", `${JSON.stringify(schema, null, 2)}\n`],

@@ -259,7 +259,7 @@ export const LANES: readonly Lane[] = [
     slow: true,
     what: "tools open names that are swapped meanwhile, two million times",
     go: async (log) => {
-      const args = ["test", "--package", "gsv-tools", "--test", "race", "--locked", "--", "--nocapture"];
+      const args = ["test", "--package", "gsv-tools", "--test", "tools", "--locked", "--", "race::", "--nocapture"];
       const result = await cargo(args, log, { env: { GSV_LONG: "1" } });
       for (const [line] of result.output.matchAll(/^\d+ opens .*$/gm)) process.stdout.write(`${line} ... `);
       return judged(fromCargo(result.output), result.code);

@@ -2,7 +2,7 @@
 //! Driven by `scripts/codegen/differential.ts`; never part of a product.
 #![allow(clippy::expect_used, reason = "a development tool may stop")]
 
-#[path = "../tests/golden_types/mod.rs"]
+#[path = "../tests/contract/golden_types.rs"]
 mod golden_types;
 
 use std::io::{self, BufRead, Write};

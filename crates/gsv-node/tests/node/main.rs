@@ -8,6 +8,7 @@ mod support;
 mod calls;
 mod connection;
 mod delivery;
+mod durability;
 mod own;
 mod recovery;
 mod transfers;

@@ -1,16 +1,9 @@
 //! [S11] [PO7]: a change through a link is refused when the link leads to what other programs run, or out of the workspace: the gateway's
 //! policy has seen the path of the link only.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test that can't go on has failed"
-)]
-
-mod common;
 
 use std::os::unix::fs::symlink;
 
-use common::Lab;
+use crate::common::Lab;
 use gsv_tools::beneath::{Resolver, Scope};
 use serde_json::{Value, json};
 

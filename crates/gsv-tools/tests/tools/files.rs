@@ -1,16 +1,9 @@
 //! Read, Write, Edit and Delete as a model uses them: results, limits, errors.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test that can't go on has failed"
-)]
-
-mod common;
 
 use base64::Engine as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
-use common::Lab;
+use crate::common::Lab;
 use gsv_tools::{CallContext, Cancel, Effect};
 use serde_json::json;
 

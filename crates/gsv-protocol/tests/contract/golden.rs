@@ -1,13 +1,10 @@
 //! Rust reads every committed example as TypeScript does; `protocol/test/golden.test.ts` is the twin.
-#![allow(clippy::expect_used, clippy::panic, reason = "a test may stop")]
-
-mod golden_types;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use golden_types::{TYPE_NAMES, read};
+use crate::golden_types::{TYPE_NAMES, read};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -1,15 +1,8 @@
 //! Glob and Grep: what they find, in which order, what they leave out, and special files that must not block them.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test that can't go on has failed"
-)]
-
-mod common;
 
 use std::time::{Duration, SystemTime};
 
-use common::{Lab, strings};
+use crate::common::{Lab, strings};
 use serde_json::{Value, json};
 
 /// Matches as `path:line`.

@@ -1,15 +1,8 @@
 //! Private folders: no file tool reaches them, by any name and by either resolver.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test that can't go on has failed"
-)]
-
-mod common;
 
 use std::os::unix::fs::symlink;
 
-use common::{Lab, strings};
+use crate::common::{Lab, strings};
 use gsv_tools::beneath::{Resolver, Scope, overlaps};
 use serde_json::{Value, json};
 

@@ -1,6 +1,5 @@
 //! The codec at its borders: sizes, nesting, broken input, the looser frames of the reference gateway.
 //! `protocol/test/codec.test.ts` tests the gateway's side.
-#![allow(clippy::expect_used, clippy::panic, reason = "a test may stop")]
 
 use gsv_protocol::codec::{
     CodecError, EncodedRequest, Incoming, RECEIVED_BYTES, RECEIVED_DEPTH, UNKNOWN_REASON, decode, read_greeting,

@@ -1,19 +1,15 @@
 //! What a node has on disk before it acts: starts before their effects, results before they are sent. The test's disk reports
 //! each sync and completes it only when the test allows it.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod support;
-
 use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::support::{Conn, Gateway, Home, Node, now_ms, within};
 use gsv_link::ledger::{CallState, Disk, Ledger, RealDisk};
 use serde_json::{Value, json};
-use support::{Conn, Gateway, Home, Node, now_ms, within};
 use tempfile::TempDir;
 use tokio::sync::{mpsc, oneshot};
 

@@ -1,17 +1,10 @@
 //! [S11] [X13] [TH10]: no path of any tool reaches outside of the workspace, by either resolver.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test that can't go on has failed"
-)]
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use common::Lab;
+use crate::common::Lab;
 use gsv_tools::beneath::Resolver;
 use serde_json::{Value, json};
 

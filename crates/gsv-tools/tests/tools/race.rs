@@ -1,20 +1,12 @@
 //! [S11]: names that are swapped while tools use them. A thread exchanges a directory with a symlink to the outside
 //! as fast as it can; nothing outside is read, written, removed or listed. With `GSV_LONG` each test tries fifty times as often:
 //! two million opens in all.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::print_stdout,
-    reason = "a test that can't go on has failed; a slow lane says what it has tried"
-)]
-
-mod common;
 
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use common::Lab;
+use crate::common::Lab;
 use gsv_tools::beneath::{Beneath, Resolver, Scope};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;

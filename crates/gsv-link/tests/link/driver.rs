@@ -1,7 +1,5 @@
 //! The link against a scripted server.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
