@@ -169,7 +169,7 @@ pub async fn stopped(client: &Client) -> Option<StopState> {
 
 /// What the gateway names as the one who has stopped a restored copy.
 const RESTORE: &str = "gsv restore";
-pub const RESUME_COPY: &str = "Messages to you still reach the gateway that it was copied from. When that one never runs again, let the copy act: `gsv resume`.";
+pub const RESUME_COPY: &str = "The gateway that it was copied from may still run and get your messages. Only when that one is gone for good: `gsv resume`.";
 
 /// A state that was restored beside its gateway: when both act, everything is done twice.
 pub fn is_restored_copy(state: &StopState) -> bool {
