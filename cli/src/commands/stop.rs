@@ -193,3 +193,24 @@ pub fn jobs_wait(state: &StopState) -> String {
         time(state.since)
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bk23_a_restored_copy_is_resumed_only_when_the_other_gateway_is_gone() {
+        let words = |by: &str| {
+            stopped_words(&StopState {
+                since: 0,
+                by: by.into(),
+            })
+        };
+        let copy = words(RESTORE);
+        assert!(
+            copy.contains("may still run") && copy.contains("Only when that one is gone for good: `gsv resume`."),
+            "{copy}"
+        );
+        assert!(!words("me").contains("restored copy"));
+    }
+}
