@@ -12,13 +12,15 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use serde::Serialize;
 
 use crate::above::Above;
-use crate::clean::clean;
+use crate::clean::{clean, one_line};
 use crate::exit::{Exit, Failure};
 use crate::table::Table;
 
 /// Columns assumed when the terminal doesn't say.
 const DEFAULT_COLUMNS: usize = 80;
 const DEFAULT_ROWS: usize = 24;
+/// As many as the contract takes.
+const WARNING_COLUMNS: usize = 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
@@ -225,10 +227,10 @@ impl Output {
         self.note(&format!("{} {text}", self.paint_note(Style::Yellow, "warning:")));
     }
 
-    /// What the gateway warns of.
-    pub fn warn_all(self, texts: &[String]) {
-        for text in texts {
-            self.warn(&clean(text));
+    /// The warnings in an answer of the gateway. Each command that changes a setting shows them.
+    pub fn warn_all(self, warnings: Option<&[String]>) {
+        for warning in warnings.unwrap_or_default() {
+            self.warn(&one_line(warning, WARNING_COLUMNS));
         }
     }
 

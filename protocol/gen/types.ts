@@ -1394,6 +1394,8 @@ export type ConfigUnsetResult = {
   /** At most 512 characters. */
   path: string;
   wasSet: boolean;
+  /** At most 64 items. */
+  warnings?: string[];
 };
 
 /** The caller's token. */

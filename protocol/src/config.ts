@@ -419,7 +419,13 @@ method("config.replace", {
 method("config.unset", {
   doc: "Resets one path to its default.",
   params: { path: t.string(512, { minLength: 1 }) },
-  result: { ok: t.literal(true), path: t.string(512), wasSet: t.bool() },
+  result: {
+    ok: t.literal(true),
+    path: t.string(512),
+    wasSet: t.bool(),
+    /** What the default does not do now, as in `config.set`. */
+    warnings: t.optional(t.array(t.string(1024), 64)),
+  },
   callers: ["client"],
   scope: "admin",
   audit: { target: "path" },

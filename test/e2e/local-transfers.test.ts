@@ -178,8 +178,8 @@ describe("gsv cp -r", () => {
     writeFileSync(join(tree, "new.txt"), "new");
     const again = await machine.gsv(["cp", "-r", tree, "gsv:tree", "--json"]);
     assert.equal(again.code, 0);
-    const report = JSON.parse(again.stdout) as { copied: number; before: number; failed: unknown[]; skipped: string[] };
-    assert.deepEqual([report.copied, report.before, report.failed, report.skipped], [1, 4, [], ["link"]]);
+    const report = JSON.parse(again.stdout) as { copied: number; before: number; left: unknown[]; skipped: string[] };
+    assert.deepEqual([report.copied, report.before, report.left, report.skipped], [1, 4, [], ["link"]]);
   });
 
   it("[TF14] a changed file is not replaced without --force, and is with it", async () => {
@@ -213,7 +213,7 @@ describe("gsv cp -r", () => {
     await machine.ok("cp", "-r", "gsv:tree", "desk:tree");
     assert.equal(readFileSync(desk.file("tree/a/one.txt"), "utf8"), "changed");
     for (const [source, text] of [
-      ["desk:tree", /is on this machine.*without the name of the machine/s],
+      ["desk:tree", /is on this machine.*Write where the folder is on this machine/s],
       ["other:tree", /does not list.*on that machine/s],
     ] as const) {
       const refused = await machine.gsv(["cp", "-r", source, "gsv:other"]);

@@ -65,8 +65,8 @@ pub struct BackupSchedule {
     #[arg(long, value_name = "FOLDER")]
     pub to: Option<PathBuf>,
     /// Time from one backup to the next: hour, day, week, or a time such as 12h [default: day]
-    #[arg(long, value_name = "TIME", value_parser = parse_interval)]
-    pub every: Option<Duration>,
+    #[arg(long, value_name = "TIME", value_parser = Interval::parse)]
+    pub every: Option<Interval>,
     /// Number of backups that are kept [default: 7]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(MOST_KEPT)))]
     pub keep: Option<u32>,
@@ -86,11 +86,28 @@ pub struct BackupSchedule {
     pub passphrase: PassphraseFrom,
 }
 
+/// The time from one backup to the next, and how it was typed.
+#[derive(Debug, Clone)]
+pub struct Interval {
+    pub time: Duration,
+    typed: String,
+}
+
+impl Interval {
+    fn parse(text: &str) -> Result<Self, String> {
+        let typed = text.to_owned();
+        parse_interval(text).map(|time| Self { time, typed })
+    }
+}
+
 impl BackupSchedule {
     /// The command with its options, to be typed again.
     pub fn typed(&self) -> String {
         let to = self.to.as_ref().map(|to| format!(" --to {}", shell(to)));
-        let every = self.every.map(|every| format!(" --every {}s", every.as_secs()));
+        let every = self
+            .every
+            .as_ref()
+            .map(|every| format!(" --every {}", shell(Path::new(&every.typed))));
         let keep = self.keep.map(|keep| format!(" --keep {keep}"));
         let values: String = [to, every, keep].into_iter().flatten().collect();
         let options = flags(&[
@@ -163,7 +180,8 @@ mod tests {
         for text in [
             "backup '/a b' --with-secrets --force --passphrase-stdin",
             "backup /a",
-            "backup schedule --to /b --every 43200s --keep 3 --with-secrets --new-passphrase",
+            "backup schedule --to /b --every 12h --keep 3 --with-secrets --new-passphrase",
+            "backup schedule --every week",
             "backup schedule --without-secrets --passphrase-stdin",
             "backup schedule --off",
         ] {

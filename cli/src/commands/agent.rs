@@ -103,7 +103,7 @@ async fn new(context: &Context, args: AgentNew) -> Outcome {
     let created = client.call::<AgentsCreate>(params).await?;
     client.close().await;
     context.out.done(&created, &words);
-    context.out.warn_all(created.warnings.as_deref().unwrap_or_default());
+    context.out.warn_all(created.warnings.as_deref());
     Ok(())
 }
 

@@ -123,7 +123,8 @@ fn wanted(out: Output, args: &BackupSchedule, before: Option<&Schedule>) -> Outc
         folder,
         every_ms: args
             .every
-            .map(millis)
+            .as_ref()
+            .map(|every| millis(every.time))
             .or(before.map(|before| before.every_ms))
             .unwrap_or(DAY_MS),
         keep: args.keep.or(before.map(|before| before.keep)).unwrap_or(KEEP),

@@ -248,7 +248,7 @@ async fn stop(context: &Context, which: Which) -> Outcome {
         channel: channel.clone(),
         account_id: account,
     };
-    let stopped = context.change::<ChannelStop>(params, |result| {
+    let stopped = context.change_within::<ChannelStop>(params, channel_login::PATIENCE, |result| {
         let name = account::name(&channel, &result.account_id);
         let start = account::command(&channel, &result.account_id, "start");
         format!("{name} is stopped; waiting messages are kept. Start it again: {start}")
@@ -291,7 +291,7 @@ async fn logout(context: &Context, which: Which, yes: bool) -> Outcome {
         channel: channel.clone(),
         account_id: id,
     };
-    let logged_out = context.change::<ChannelLogout>(params, |result| {
+    let logged_out = context.change_within::<ChannelLogout>(params, channel_login::PATIENCE, |result| {
         let name = account::name(&channel, &result.account_id);
         format!("{name} is logged out, and its keys are deleted")
     });

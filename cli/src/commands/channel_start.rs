@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::channel_account::{self as account, Standing, has_login};
 use super::channel_enable::reach;
+use super::channel_login::PATIENCE;
 use super::context::Context;
 use crate::args::ChannelStart as Args;
 use crate::ask;
@@ -54,7 +55,7 @@ pub async fn run(context: &Context, args: Args) -> Outcome {
         account_id: status.account_id.clone(),
         config: (!config.is_empty()).then_some(config),
     };
-    client.call::<ChannelStart>(params).await?;
+    client.call_within::<ChannelStart>(params, PATIENCE).await?;
     let began = Instant::now();
     let account = loop {
         let accounts = client.call::<ChannelStatus>(status.clone()).await?.accounts;

@@ -77,9 +77,7 @@ pub async fn run(context: &Context, command: ConfigCommand) -> Outcome {
             let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
             let asked = path.clone();
             let set = context.change::<ConfigSet>(ConfigSetParams { path, value }, |result| {
-                for warning in result.warnings.iter().flatten() {
-                    out.warn(&one_line(warning, 500));
-                }
+                out.warn_all(result.warnings.as_deref());
                 format!("{} is set", one_line(&result.path, 200))
             });
             set.await
@@ -88,6 +86,7 @@ pub async fn run(context: &Context, command: ConfigCommand) -> Outcome {
         ConfigCommand::Unset { path } => {
             let asked = path.clone();
             let unset = context.change::<ConfigUnset>(ConfigUnsetParams { path }, |result| {
+                out.warn_all(result.warnings.as_deref());
                 // An entry of a list has no default.
                 let is_entry = result.path.rsplit('.').next().is_some_and(is_number);
                 let words = match (result.was_set, is_entry) {

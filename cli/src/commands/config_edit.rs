@@ -77,9 +77,7 @@ pub async fn run(context: &Context) -> Outcome {
         match context.ask::<ConfigReplace>(params).await {
             Ok(result) => {
                 draft.remove();
-                for warning in result.warnings.iter().flatten() {
-                    out.warn(&one_line(warning, 500));
-                }
+                out.warn_all(result.warnings.as_deref());
                 let paths: Vec<String> = result.changed.iter().map(|path| one_line(path, 200)).collect();
                 let words = if paths.is_empty() {
                     "Nothing was changed: what you removed has its default already.".to_owned()

@@ -1,6 +1,7 @@
 //! What every command needs: the options, the output, the gateway, stdin, and a runtime to wait in.
 
 use std::io::{self, IsTerminal, Read};
+use std::time::Duration;
 
 use gsv_protocol::Method;
 use gsv_protocol::types::SessionKey;
@@ -37,6 +38,20 @@ impl Context {
         let result = client.call::<M>(params).await?;
         client.close().await;
         Ok(result)
+    }
+
+    /// [`Context::change`] of something that may take as long as `patience`.
+    pub async fn change_within<M: Method>(
+        &self,
+        params: M::Params,
+        patience: Duration,
+        words: impl FnOnce(&M::Result) -> String,
+    ) -> Outcome {
+        let client = self.connect().await?;
+        let result = client.call_within::<M>(params, patience).await?;
+        client.close().await;
+        self.out.done(&result, &words(&result));
+        Ok(())
     }
 
     /// One request, and its result: as JSON with `--json`, else as `plain` prints it.

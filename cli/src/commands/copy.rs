@@ -18,7 +18,7 @@ use super::copy_listing::version_of;
 use super::copy_poll::Poll;
 use super::copy_progress::{Progress, line};
 use super::copy_request::{CopyRequest, Endpoint};
-use super::copy_run::{Copied, Session, failure_of, stopped};
+use super::copy_run::{Copied, Session, Unconfirmed, failure_of, is_cancelled, stopped};
 use super::copy_screen::{is_shown, show};
 use crate::args::Copy;
 use crate::clean::one_line;
@@ -28,9 +28,9 @@ use crate::stop_signal::stop_signal;
 use crate::units::bytes;
 
 pub async fn run(context: &Context, args: Copy) -> Outcome {
-    if [&args.source, &args.destination].contains(&&"-".to_owned()) {
+    if args.source == "-" || args.destination == "-" {
         return Err(Failure::usage(
-            "`gsv cp` copies files: `-` for stdin and stdout is not one.",
+            "`gsv cp` can't read stdin or write stdout.",
             "For a file with this name, write ./-. To print a file of the workspace: `gsv workspace cat PATH`.",
         ));
     }
@@ -158,7 +158,7 @@ async fn with_this_machine(context: &Context, args: Copy, source: Endpoint, dest
     let (shown, meter) = (is_shown(context), Meter::new());
     let copied = tokio::select! {
         copied = session.copy(&wanted, false, |seen| if shown { show(context.out, &meter.progress(seen, context.out.size().0)) }) => copied,
-        () = stop_signal() => Err(stopped(session.cancel(&wanted)).await),
+        () = stop_signal() => Err(stopped(session.cancel(&wanted), Unconfirmed::EndsByItself).await),
     };
     if shown {
         show(context.out, "");
@@ -237,7 +237,10 @@ async fn between(context: &Context, params: TransferCreateParams) -> Outcome {
     let shown = is_shown(context);
     let ended = tokio::select! {
         ended = follow(context, client, created, shown.then_some(&meter)) => ended,
-        () = stop_signal() => Err(stopped(cancel(context, id)).await),
+        () = stop_signal() => {
+            let otherwise = Unconfirmed::GoesOn { destination: destination.shown().to_owned() };
+            Err(stopped(cancel(context, id), otherwise).await)
+        }
     };
     if shown {
         show(context.out, "");
@@ -288,14 +291,14 @@ async fn get(client: &Client, id: &TransferKey) -> Result<Transfer, Failure> {
     Ok(client.call::<TransferGet>(params).await?.transfer)
 }
 
-/// The person does not want it any more. True: the gateway knows it.
+/// The person does not want it any more. False: it may go on.
 async fn cancel(context: &Context, id: TransferKey) -> bool {
     let Ok(client) = context.connect().await else {
         return false;
     };
-    let is_known = client.call::<TransferCancel>(TransferCancelParams { id }).await.is_ok();
+    let answer = client.call::<TransferCancel>(TransferCancelParams { id }).await;
     client.close().await;
-    is_known
+    is_cancelled(&answer)
 }
 
 fn report(

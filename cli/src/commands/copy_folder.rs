@@ -2,7 +2,7 @@
 //! follow from the command and the file, so that the same command again continues.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, Instant};
@@ -17,12 +17,14 @@ use super::context::Context;
 use super::copy_listing::{Listing, list_local, list_workspace};
 use super::copy_progress::{Progress, line};
 use super::copy_request::{CopyRequest, Endpoint};
-use super::copy_run::{Copied, Session, lock, stopped};
+use super::copy_run::{Copied, Session, Unconfirmed, lock, stopped};
 use super::copy_screen::{is_shown, show};
+use super::node::workspace_of;
 use crate::args::Copy;
 use crate::clean::{one_line, visible};
 use crate::config::{Config, Key};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::paths::{shell, state_dir};
 use crate::stop_signal::stop_signal;
 use crate::units::{bytes, counted, duration, millis};
 
@@ -57,14 +59,16 @@ struct Totals {
     already: AtomicUsize,
 }
 
-/// What `--json` prints.
+/// What `--json` prints, in the names of its first version.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
     copied: usize,
     /// Copied by an earlier run of the same command, and still there.
-    before: usize,
+    #[serde(rename = "before")]
+    already: usize,
     bytes: u64,
+    #[serde(rename = "left")]
     failed: Vec<FailedFile>,
     /// Links and things that are not plain files.
     skipped: Vec<String>,
@@ -77,7 +81,8 @@ struct FailedFile {
 
 pub async fn run(context: &Context, args: Copy, source: Endpoint, destination: Endpoint) -> Outcome {
     let config = Config::load()?;
-    let (root, source, destination) = rooted(source, destination, config.get(Key::NodeId))?;
+    let own_node = config.get(Key::NodeId).map(OwnNode::find);
+    let (root, source, destination) = rooted(source, destination, own_node.as_ref())?;
     let account = context.account()?;
     let session = Session::open(&account, |link| {
         Ends::of_program(link, Path::new(&root), true).map_err(|error| {
@@ -106,8 +111,51 @@ pub async fn run(context: &Context, args: Copy, source: Endpoint, destination: E
     finished(context, listing, done?, (&source, &destination))
 }
 
-/// The folder that this program may touch, and both ends with its real name. `own_node`: the name of this machine as a node.
-fn rooted(source: Endpoint, destination: Endpoint, own_node: Option<&str>) -> Outcome<(String, Endpoint, Endpoint)> {
+/// This machine as a node.
+struct OwnNode {
+    id: String,
+    /// The folder that the agent works in, if it is known.
+    workspace: Option<PathBuf>,
+}
+
+impl OwnNode {
+    fn find(id: &str) -> Self {
+        let home = state_dir().ok();
+        Self {
+            id: id.to_owned(),
+            workspace: home.and_then(|home| workspace_of(&home.join("node").join(id))),
+        }
+    }
+
+    /// A path of a node begins in its workspace, and a path of this machine in the current folder: the same text names another folder.
+    fn refuse(&self, source: &Endpoint, destination: &Endpoint) -> Failure {
+        let path = source.shown().split_once(':').map_or("", |(_, path)| path);
+        let from = self.workspace.as_ref().map(|workspace| workspace.join(path));
+        let to = shell(Path::new(destination.shown()));
+        let next = match (from, destination) {
+            (None, _) => {
+                "Write where the folder is on this machine, as in `gsv cp -r ~/gsv/tree gsv:other`.".to_owned()
+            }
+            // The content, as `gsv cp -r` copies it.
+            (Some(from), Endpoint::Local(_)) => format!("Use `cp -r {} {to}`.", shell(&from.join("."))),
+            (Some(from), Endpoint::Remote(_)) => format!(
+                "Write where the folder is on this machine: `gsv cp -r {} {to}`.",
+                shell(&from)
+            ),
+        };
+        Failure::usage(format!("{} is on this machine.", one_line(source.shown(), 200)), next)
+    }
+}
+
+/// The folder that this program may touch, and both ends with its real name.
+fn rooted(
+    source: Endpoint,
+    destination: Endpoint,
+    own_node: Option<&OwnNode>,
+) -> Outcome<(String, Endpoint, Endpoint)> {
+    if let Some(own) = own_node.filter(|own| source.shown().split(':').next() == Some(own.id.as_str())) {
+        return Err(own.refuse(&source, &destination));
+    }
     let real = |path: &str| -> Outcome<String> {
         let found = std::fs::canonicalize(path);
         let found = found.map_err(|error| {
@@ -145,12 +193,8 @@ fn rooted(source: Endpoint, destination: Endpoint, own_node: Option<&str>) -> Ou
         (source @ Endpoint::Remote(_), destination) if source.shown().starts_with("gsv:") => {
             Ok(("/".into(), source, destination))
         }
-        (source, _) if own_node.is_some_and(|node| source.shown().split(':').next() == Some(node)) => Err(Failure::usage(
-            format!("{} is on this machine.", one_line(source.shown(), 200)),
-            "Write the folder's path without the name of the machine: `gsv cp -r FOLDER DESTINATION`.",
-        )),
         (source, _) => Err(Failure {
-            next: "Run `gsv cp -r FOLDER DESTINATION` on that machine, which needs a client's token (`gsv invite client` here makes one). Or pack the folder into one file there and copy the file.".into(),
+            next: "Run `gsv cp -r FOLDER DESTINATION` on that machine. If it is only a node, invite it as a client first: `gsv invite client` on this machine, and the line that it prints on that one. Or pack the folder into one file there and copy the file.".into(),
             ..Failure::from_reason(
                 "transfer.bad_endpoint",
                 &format!(
@@ -240,7 +284,7 @@ async fn copy_all(
                 Some(Err(_)) => return Err(Failure::new(Exit::Bug, "A copy ended inside GSV.", "Run the same command again.")),
                 Some(Ok((_, Ok(())))) => {}
                 Some(Ok((name, Err(failure)))) => {
-                    if is_of_every_file(&failure) {
+                    if ends_the_command(&failure) {
                         return Err(failure);
                     }
                     failed.insert(name, failure.message);
@@ -259,8 +303,8 @@ async fn copy_all(
                     let session = Arc::clone(session);
                     cancels.spawn(async move { session.cancel(&wanted).await });
                 }
-                let all = async { cancels.join_all().await.into_iter().all(|is_known| is_known) };
-                return Err(stopped(all).await);
+                let all = async { cancels.join_all().await.into_iter().all(|is_ended| is_ended) };
+                return Err(stopped(all, Unconfirmed::EndsByItself).await);
             }
         }
     }
@@ -272,7 +316,7 @@ async fn copy_all(
 }
 
 /// Whether each other file would fail, too. What ends one transfer, such as a file that changes while it is copied, does not.
-fn is_of_every_file(failure: &Failure) -> bool {
+fn ends_the_command(failure: &Failure) -> bool {
     let reason = failure.reason.as_deref().unwrap_or_default();
     match failure.exit {
         Exit::Auth => true,
@@ -356,7 +400,7 @@ fn finished(context: &Context, listing: Listing, done: Done, (source, destinatio
     let load = |count: &AtomicUsize| count.load(Ordering::Relaxed);
     let report = Report {
         copied: load(&done.totals.copied),
-        before: load(&done.totals.already),
+        already: load(&done.totals.already),
         bytes: done.totals.copied_bytes.load(Ordering::Relaxed),
         failed: failed
             .iter()
@@ -367,7 +411,7 @@ fn finished(context: &Context, listing: Listing, done: Done, (source, destinatio
             .collect(),
         skipped,
     };
-    let earlier = match report.before {
+    let earlier = match report.already {
         0 => String::new(),
         1 => ", 1 was copied by an earlier run".to_owned(),
         some => format!(", {some} were copied by an earlier run"),
@@ -431,7 +475,7 @@ mod tests {
 
     #[test]
     fn tf14_a_file_that_changes_while_it_is_copied_ends_no_other_copy() {
-        let ends = |reason: &str| is_of_every_file(&Failure::from_reason(reason, "", true));
+        let ends = |reason: &str| ends_the_command(&Failure::from_reason(reason, "", true));
         for reason in [
             "transfer.source_changed",
             "transfer.checksum",
@@ -451,12 +495,19 @@ mod tests {
         }
     }
 
+    fn own_node(workspace: Option<&str>) -> OwnNode {
+        OwnNode {
+            id: "desk".into(),
+            workspace: workspace.map(PathBuf::from),
+        }
+    }
+
     #[test]
     fn tf14_a_folder_of_another_machine_is_refused_before_anything_moves() {
         let refused = rooted(
             Endpoint::Remote("laptop:photos".into()),
             Endpoint::Remote("gsv:photos".into()),
-            Some("desk"),
+            Some(&own_node(None)),
         );
         let refused = refused.unwrap_err();
         assert_eq!(
@@ -464,11 +515,42 @@ mod tests {
             (Exit::Usage, Some("transfer.bad_endpoint"))
         );
         assert!(refused.next.contains("on that machine"), "{}", refused.next);
-        let own = rooted(
-            Endpoint::Remote("desk:photos".into()),
-            Endpoint::Remote("gsv:photos".into()),
-            Some("desk"),
+    }
+
+    #[test]
+    fn tf14_the_own_machine_s_name_is_answered_with_the_folder_that_it_means() {
+        let refused = |workspace: Option<&str>, source: &str, destination: Endpoint| {
+            let refused = rooted(Endpoint::Remote(source.into()), destination, Some(&own_node(workspace)));
+            let refused = refused.unwrap_err();
+            assert_eq!(refused.message, format!("{source} is on this machine."));
+            refused.next
+        };
+        let far = || Endpoint::Remote("gsv:other".into());
+        assert_eq!(
+            refused(Some("/home/me/my work"), "desk:tree", far()),
+            "Write where the folder is on this machine: `gsv cp -r '/home/me/my work/tree' gsv:other`."
         );
-        assert!(own.unwrap_err().message.contains("on this machine"));
+        assert_eq!(
+            refused(Some("/w"), "desk:/srv/tree", Endpoint::Local("/to".into())),
+            "Use `cp -r /srv/tree/. /to`."
+        );
+        let unknown = refused(None, "desk:tree", far());
+        assert!(unknown.contains("as in `gsv cp -r ~/gsv/tree gsv:other`"), "{unknown}");
+    }
+
+    #[test]
+    fn tf14_a_report_keeps_the_names_of_its_first_version() {
+        let report = Report {
+            copied: 1,
+            already: 2,
+            bytes: 3,
+            failed: vec![FailedFile {
+                path: "a".into(),
+                problem: "b".into(),
+            }],
+            skipped: vec![],
+        };
+        let wire = serde_json::json!({"copied": 1, "before": 2, "bytes": 3, "left": [{"path": "a", "problem": "b"}], "skipped": []});
+        assert_eq!(serde_json::to_value(&report).unwrap(), wire);
     }
 }

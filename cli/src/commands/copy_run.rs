@@ -143,12 +143,9 @@ impl Session {
         self.ends.leave(id.as_str());
         self.clear(wanted, &id).await;
         let params = TransferCancelParams { id: id.clone() };
-        let is_ended = match self.link.call::<TransferCancel>(params).await {
-            Ok(_) => true,
-            Err(error) => error.reason() == errors::TRANSFER_UNKNOWN.reason,
-        };
+        let answer = self.link.call::<TransferCancel>(params).await;
         self.clear(wanted, &id).await;
-        is_ended
+        is_cancelled(&answer.map_err(|error| link_failure(&error)))
     }
 
     /// Makes a folder of a copy to this machine, below the folder that it goes to.
@@ -229,9 +226,25 @@ impl Session {
     }
 }
 
+/// Whether the gateway has ended a transfer, or never begins it.
+pub fn is_cancelled<T>(answer: &Outcome<T>) -> bool {
+    match answer {
+        Ok(_) => true,
+        Err(failure) => failure.is(&errors::TRANSFER_UNKNOWN),
+    }
+}
+
+/// What becomes of a copy whose cancellation was not confirmed.
+pub enum Unconfirmed {
+    /// This program is an end of it, so the gateway ends it after five minutes without progress.
+    EndsByItself,
+    /// The gateway goes on with it alone, to this destination.
+    GoesOn { destination: String },
+}
+
 /// Tells the gateway that a copy is not wanted any more. A second signal ends the wait, and a gateway that does not answer is
 /// waited for only a moment.
-pub async fn stopped(cancelled: impl Future<Output = bool>) -> Failure {
+pub async fn stopped(cancelled: impl Future<Output = bool>, otherwise: Unconfirmed) -> Failure {
     let is_ended = tokio::select! {
         ended = tokio::time::timeout(CANCELLED, cancelled) => ended.unwrap_or(false),
         () = stop_signal() => false,
@@ -240,8 +253,19 @@ pub async fn stopped(cancelled: impl Future<Output = bool>) -> Failure {
     if is_ended {
         return interrupted;
     }
+    let (goes_on, next) = match otherwise {
+        Unconfirmed::EndsByItself => ("for up to five minutes", String::new()),
+        Unconfirmed::GoesOn { destination } => (
+            "to its end",
+            format!(
+                "Before you copy again, look whether {} is complete there.",
+                one_line(&destination, 200)
+            ),
+        ),
+    };
     Failure {
-        message: "Stopped. The gateway did not confirm it, so the copy may go on for up to five minutes.".into(),
+        message: format!("Stopped. The gateway did not confirm it, so the copy may go on {goes_on}."),
+        next,
         ..interrupted
     }
 }

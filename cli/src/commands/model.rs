@@ -58,7 +58,7 @@ pub async fn run(context: &Context, command: ModelCommand) -> Outcome {
                 }
                 test(&client, model, None).await?.model
             };
-            let server = choose(&client, &model).await?;
+            let chosen = choose(&client, &model).await?;
             let others = others(&client).await?;
             client.close().await;
             let words = format!(
@@ -66,8 +66,9 @@ pub async fn run(context: &Context, command: ModelCommand) -> Outcome {
                 name(&model)
             );
             out.done(&json!({ "model": model }), &words);
-            for warning in server.into_iter().chain(others) {
-                out.warn(&warning);
+            chosen.warn(out);
+            if let Some(others) = others {
+                out.warn(&others);
             }
             Ok(())
         }
@@ -214,9 +215,24 @@ pub async fn others(client: &Client) -> Outcome<Option<String>> {
 /// How often a change of the settings by someone else is taken in.
 const TRIES: u32 = 5;
 
+/// A model that was chosen, and what to tell about it.
+pub struct Chosen {
+    /// About the server that the settings named.
+    server: Option<String>,
+    /// Of the gateway, about the settings as they are now.
+    warnings: Option<Vec<String>>,
+}
+impl Chosen {
+    pub fn warn(&self, out: Output) {
+        if let Some(server) = &self.server {
+            out.warn(server);
+        }
+        out.warn_all(self.warnings.as_deref());
+    }
+}
+
 /// In one change: no call sees one provider with another's model, and nothing that someone else changes meanwhile is lost.
-/// Gives what to tell about the server that the settings name.
-pub async fn choose(client: &Client, model: &ModelRef) -> Outcome<Option<String>> {
+pub async fn choose(client: &Client, model: &ModelRef) -> Outcome<Chosen> {
     let mut left = TRIES;
     loop {
         let shown = client.call::<ConfigGet>(ConfigGetParams { path: None }).await?;
@@ -226,25 +242,29 @@ pub async fn choose(client: &Client, model: &ModelRef) -> Outcome<Option<String>
         let before = config.remove("model").unwrap_or_default();
         let own = config.get("providers").and_then(|servers| servers.get(&model.provider));
         let has_server = own.is_some_and(|own| own.get("baseUrl").is_some());
-        let (after, warning) = with_model(before, model, has_server);
+        let (after, server) = with_model(before, model, has_server);
         config.insert("model".to_owned(), after);
         let config = Value::Object(config);
         let params = ConfigReplaceParams { config, version };
         left -= 1;
         match client.call::<ConfigReplace>(params).await {
             Err(failure) if left > 0 && failure.reason.as_deref() == Some(errors::CONFIG_CHANGED.reason) => {}
-            done => return done.map(|_| warning),
+            done => {
+                let warnings = done?.warnings;
+                return Ok(Chosen { server, warnings });
+            }
         }
     }
 }
 /// For an older gateway, which gives no version of its settings.
-async fn choose_apart(client: &Client, model: &ModelRef) -> Outcome<Option<String>> {
-    let (value, warning) = with_model(settings(client).await?, model, false);
+async fn choose_apart(client: &Client, model: &ModelRef) -> Outcome<Chosen> {
+    let (value, server) = with_model(settings(client).await?, model, false);
     let path = "model".to_owned();
-    client
-        .call::<ConfigSet>(ConfigSetParams { path, value })
-        .await
-        .map(|_| warning)
+    let set = client.call::<ConfigSet>(ConfigSetParams { path, value }).await?;
+    Ok(Chosen {
+        server,
+        warnings: set.warnings,
+    })
 }
 
 /// Settings about the server of the provider before. Its headers are secrets: the next provider must not get them.

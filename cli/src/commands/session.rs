@@ -107,7 +107,7 @@ pub async fn run(context: &Context, command: SessionCommand) -> Outcome {
                 words = format!("{words}; the mode {} holds until {}", mode.as_str(), time(until));
             }
             out.done(&result, &words);
-            out.warn_all(result.warnings.as_deref().unwrap_or_default());
+            out.warn_all(result.warnings.as_deref());
             Ok(())
         }
     }

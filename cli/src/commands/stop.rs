@@ -169,7 +169,7 @@ pub async fn stopped(client: &Client) -> Option<StopState> {
 
 /// What the gateway names as the one who has stopped a restored copy.
 const RESTORE: &str = "gsv restore";
-pub const RESUME_COPY: &str = "Messages to you still reach the gateway that it was copied from. When that one never runs again, let the copy act: `gsv resume`.";
+pub const RESUME_COPY: &str = "The gateway that it was copied from may still run and get your messages. Only when that one is gone for good: `gsv resume`.";
 
 /// A state that was restored beside its gateway: when both act, everything is done twice.
 pub fn is_restored_copy(state: &StopState) -> bool {
@@ -192,4 +192,25 @@ pub fn jobs_wait(state: &StopState) -> String {
         "GSV is stopped since {}, so the job does not begin. Go on with `gsv resume`.",
         time(state.since)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bk23_a_restored_copy_is_resumed_only_when_the_other_gateway_is_gone() {
+        let words = |by: &str| {
+            stopped_words(&StopState {
+                since: 0,
+                by: by.into(),
+            })
+        };
+        let copy = words(RESTORE);
+        assert!(
+            copy.contains("may still run") && copy.contains("Only when that one is gone for good: `gsv resume`."),
+            "{copy}"
+        );
+        assert!(!words("me").contains("restored copy"));
+    }
 }

@@ -40,7 +40,7 @@ pub async fn run(context: &Context, command: WorkspaceCommand) -> Outcome {
                 }
                 result.files.iter().for_each(|file| out.line(&clean(file)));
                 if result.truncated == Some(true) {
-                    out.aside("The folder has more files than the gateway lists at once: some are missing here.");
+                    out.aside("The folder has more files than the gateway lists at once, so some are missing here. A file whose name you know can be read: `gsv workspace cat PATH`. To see all, move files into folders below it.");
                 }
             });
             list.await

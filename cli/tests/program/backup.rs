@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::common::Home;
 use crate::common::fake_gateway::FakeGateway;
+use crate::common::runtime::free_port;
 
 #[test]
 fn bk8_a_folder_is_refused_before_the_passphrase_is_asked_for() {
@@ -230,4 +231,59 @@ fn bk18_status_and_doctor_name_a_backup_that_failed_and_what_to_do() {
     std::fs::write(&file, "no JSON").unwrap();
     assert!(home.gsv(["doctor", "--offline"]).stdout.contains("schedule.json"));
     home.gsv(["backup", "schedule"]).failed(1);
+}
+
+const PASSPHRASE: (&str, &str) = ("GSV_BACKUP_PASSPHRASE", "five words for a night");
+
+#[test]
+fn bk24_a_restore_names_a_free_port_when_that_of_the_backup_is_in_use() {
+    let home = Home::new();
+    stopped(&home);
+    let port = free_port();
+    let listener = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
+    home.write_state("port", &port.to_string());
+    home.write_config(&format!("url = \"ws://127.0.0.1:{port}/ws\"\n"));
+    let file = home.root().join("a.backup");
+    let file = file.to_str().unwrap();
+    let (variable, passphrase) = PASSPHRASE;
+    home.gsv_with(["backup", file], variable, passphrase).ok();
+    let restored = |folder: &str| {
+        let into = home.root().join(folder);
+        let args = ["restore", file, "--into", into.to_str().unwrap()];
+        home.gsv_with(args, variable, passphrase).ok().stderr
+    };
+    let said = restored("one");
+    let advised = said.lines().find_map(|line| line.split_once("gsv up --port "));
+    let advised: u16 = advised.expect(&said).1.parse().unwrap();
+    assert_ne!(advised, port);
+    assert!(std::net::TcpListener::bind(("127.0.0.1", advised)).is_ok());
+    drop(listener);
+    let said = restored("two");
+    assert!(said.contains("gsv up\n") && !said.contains("--port"), "{said}");
+}
+
+#[test]
+fn bk14_a_backup_and_a_restore_show_its_time_in_the_zone_of_the_gateways_settings() {
+    let gateway = FakeGateway::new().in_zone("Asia/Tokyo");
+    let home = gateway.home();
+    stopped(&home);
+    home.write_state("port", &gateway.port.to_string());
+    let file = home.root().join("a.backup");
+    let file = file.to_str().unwrap();
+    let (variable, passphrase) = PASSPHRASE;
+    home.gsv_with(["backup", file], variable, passphrase).ok();
+    let into = home.root().join("copy");
+    for args in [
+        &["backup", "verify", file][..],
+        &["restore", file, "--into", into.to_str().unwrap()],
+    ] {
+        let run = std::thread::scope(|scope| {
+            let run = scope.spawn(|| home.gsv_with(args, variable, passphrase));
+            drop(gateway.accept());
+            run.join().unwrap().ok()
+        });
+        let made = format!("{}{}", run.stdout, run.stderr);
+        let made = made.lines().find(|line| line.contains("Made on ")).expect("the time");
+        assert!(made.contains(" JST of "), "{made}");
+    }
 }

@@ -264,3 +264,27 @@ fn s20_the_local_config_is_private_and_secrets_are_masked() {
     home.gsv(["local-config", "unset", "token"]).ok();
     home.gsv(["local-config", "get", "token"]).failed(1);
 }
+
+#[test]
+fn sc3_a_command_that_changes_a_setting_shows_what_the_gateway_warns_of() {
+    let warnings = json!(["1 job keeps its time zone: report\n(Asia/Tokyo)."]);
+    let set = asked(
+        &["config", "set", "userTimezone", "Europe/Berlin"],
+        "config.set",
+        &json!({"path": "userTimezone", "value": "Europe/Berlin"}),
+        &json!({"ok": true, "path": "userTimezone", "warnings": warnings}),
+    );
+    let unset = asked(
+        &["config", "unset", "userTimezone"],
+        "config.unset",
+        &json!({"path": "userTimezone"}),
+        &json!({"ok": true, "path": "userTimezone", "wasSet": true, "warnings": warnings}),
+    );
+    for run in [set.ok(), unset.ok()] {
+        assert!(
+            run.stderr
+                .contains("warning: 1 job keeps its time zone: report (Asia/Tokyo).\n"),
+            "{run:?}"
+        );
+    }
+}

@@ -54,8 +54,12 @@ fn set(connection: &mut Connection, path: &str, value: &Value) {
         connection,
         "config.set",
         &json!({"path": path, "value": value}),
-        &json!({"ok": true, "path": path}),
+        &json!({"ok": true, "path": path, "warnings": [warning(path)]}),
     );
+}
+/// What the gateway says of a change of a setting.
+fn warning(path: &str) -> String {
+    format!("{path} has a warning.")
 }
 /// The model is changed in one request, on the condition that the settings are as they were read.
 fn switched(connection: &mut Connection, before: &Value, after: &Value) {
@@ -70,7 +74,7 @@ fn switched(connection: &mut Connection, before: &Value, after: &Value) {
         connection,
         "config.replace",
         &json!({"config": config(after), "version": 7}),
-        &json!({"ok": true, "version": 8, "changed": ["model.id"]}),
+        &json!({"ok": true, "version": 8, "changed": ["model.id"], "warnings": [warning("model")]}),
     );
 }
 /// One has a model of its own.
@@ -599,4 +603,56 @@ fn su4_the_program_is_linked_where_no_other_is() {
     fs::write(&link, "mine").unwrap();
     assert!(setup().stderr.contains("is another program"));
     assert_eq!(fs::read_to_string(&link).unwrap(), "mine");
+}
+
+#[test]
+fn sp3_sc3_each_choice_shows_what_the_gateway_warns_of() {
+    let says = |stderr: &str, path: &str| stderr.contains(&format!("warning: {}\n", warning(path)));
+    let wanted = model("google", "gemini-2.5-pro");
+    let usage = ["model", "use", "google/gemini-2.5-pro", "--untested"];
+    let run = played(&usage, |connection| {
+        switched(connection, &model("demo", "demo"), &wanted);
+        agents(connection);
+    });
+    assert!(says(&run.ok().stderr, "model"));
+    // An older gateway changes the model alone.
+    let run = played(&usage, |connection| {
+        let config = json!({"model": model("demo", "demo")});
+        serve(connection, "config.get", &json!({}), &json!({"config": config}));
+        present(connection, &model("demo", "demo"));
+        set(connection, "model", &wanted);
+        agents(connection);
+    });
+    assert!(says(&run.ok().stderr, "model"));
+
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let plays: Vec<Play<'_>> = vec![
+        Box::new(|connection| {
+            present(connection, &model("demo", "demo"));
+            serve(connection, "models.list", &json!({}), &providers());
+            present(connection, &model("demo", "demo"));
+            serve(
+                connection,
+                "models.list",
+                &json!({"provider": "google"}),
+                &json!({"models": []}),
+            );
+            let asked = json!({"model": wanted, "apiKey": KEY});
+            tested(connection, &asked, &wanted);
+            set(connection, "apiKeys.google", &json!(KEY));
+            switched(connection, &model("demo", "demo"), &wanted);
+            agents(connection);
+        }),
+        Box::new(|connection| {
+            owner(connection);
+            set(connection, "userTimezone", &json!("Europe/Berlin"));
+        }),
+    ];
+    let args = "setup --no-services --no-path --no-message --provider google --model gemini-2.5-pro --key-stdin --timezone Europe/Berlin";
+    let args: Vec<&str> = args.split(' ').collect();
+    let run = fed(&home, &gateway, &args, KEY, plays).ok();
+    for path in ["model", "apiKeys.google", "userTimezone"] {
+        assert!(says(&run.stderr, path), "{path}: {run:?}");
+    }
 }

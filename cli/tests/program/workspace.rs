@@ -271,3 +271,15 @@ fn put_with_swapped_arguments_says_the_order() {
     assert!(run.stderr.contains("The file of the workspace comes first."), "{run:?}");
     assert!(run.stderr.contains("gsv workspace put SOUL.md"), "{run:?}");
 }
+
+#[test]
+fn p10_an_incomplete_list_says_how_a_file_is_read_that_is_missing_in_it() {
+    let run = asked(
+        &["workspace", "ls", "many"],
+        "workspace.list",
+        &json!({"path": "many"}),
+        &json!({"path": "many", "files": ["many/a"], "directories": [], "truncated": true}),
+    )
+    .ok();
+    assert!(run.stderr.contains("`gsv workspace cat PATH`"), "{run:?}");
+}

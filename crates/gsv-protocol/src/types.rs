@@ -2115,6 +2115,9 @@ pub struct ConfigUnsetResult {
     /// At most 512 characters.
     pub path: String,
     pub was_set: bool,
+    /// At most 64 items.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<String>>,
 }
 
 /// The caller's token.

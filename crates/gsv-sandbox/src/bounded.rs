@@ -1,4 +1,5 @@
-//! A bounded search of the file system. What it can't finish or look at must not be taken for what is not there: then it has failed. PURE.
+//! A search of the file system that costs a bounded time: each look has a price, and the search ends when its budget is spent. A file that
+//! was not looked at is never reported as absent: the search fails. PURE.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
@@ -8,8 +9,8 @@ use crate::look::{Kind, Look, SMALL_FILE, Unseen};
 
 /// What one search may cost: about a second. A look at a path costs 1.
 const COST: usize = 500_000;
-/// A path without links is looked at folder by folder.
-const OF_REAL: usize = 4;
+/// The price of resolving the links in a path, which looks at each folder of it.
+const REAL_PATH_COST: usize = 4;
 /// Entries of a list, and bytes of a text, for the price of a look.
 const ENTRIES: usize = 10;
 const BYTES: usize = 256;
@@ -97,7 +98,7 @@ impl Bounded<'_> {
 impl Look for Bounded<'_> {
     fn try_real(&self, path: &Path) -> Result<Option<PathBuf>, Unseen> {
         let real = || self.seen(self.look.try_real(path), path);
-        Ok(self.pay(OF_REAL, path).then(real).flatten())
+        Ok(self.pay(REAL_PATH_COST, path).then(real).flatten())
     }
 
     fn try_kind(&self, path: &Path) -> Result<Option<Kind>, Unseen> {

@@ -217,7 +217,8 @@ impl Choice<'_> {
         if let Some(key) = key {
             let path = format!("apiKeys.{}", self.provider);
             let value = Value::String(key);
-            self.client.call::<ConfigSet>(ConfigSetParams { path, value }).await?;
+            let set = self.client.call::<ConfigSet>(ConfigSetParams { path, value }).await?;
+            self.dialogue.out.warn_all(set.warnings.as_deref());
         }
         store(self.client, self.dialogue, &model).await?;
         Ok(model)
@@ -352,10 +353,9 @@ impl Choice<'_> {
 
 /// Stores the choice, and says which agents it does not change.
 async fn store(client: &Client, dialogue: &Dialogue, chosen: &ModelRef) -> Outcome {
-    let server = model::choose(client, chosen).await?;
-    let others = model::others(client).await?;
-    for warning in server.into_iter().chain(others) {
-        dialogue.out.warn(&warning);
+    model::choose(client, chosen).await?.warn(dialogue.out);
+    if let Some(others) = model::others(client).await? {
+        dialogue.out.warn(&others);
     }
     Ok(())
 }

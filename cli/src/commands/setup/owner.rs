@@ -39,7 +39,8 @@ pub async fn introduce(context: &Context, dialogue: &Dialogue, args: &Setup) -> 
             path: ZONE.to_owned(),
             value: Value::String(zone.clone()),
         };
-        client.call::<ConfigSet>(params).await?;
+        let set = client.call::<ConfigSet>(params).await?;
+        dialogue.out.warn_all(set.warnings.as_deref());
     }
     let name = match &args.name {
         Some(name) => Some(name.clone()),

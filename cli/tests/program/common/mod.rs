@@ -104,6 +104,19 @@ impl Home {
         fs::rename(draft, file).unwrap();
     }
 
+    /// A file of a node, as its last start left it.
+    pub fn write_node(&self, id: &str, name: &str, text: &str) {
+        let nodes = self.state().join("node");
+        let dir = nodes.join(id);
+        fs::create_dir_all(&dir).unwrap();
+        for dir in [&self.state(), &nodes, &dir] {
+            fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).unwrap();
+        }
+        let file = dir.join(name);
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+
     /// `gsv` without the settings of this machine.
     pub fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gsv"));

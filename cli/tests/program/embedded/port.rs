@@ -1,6 +1,7 @@
 //! The gateway's port: which one it takes, and what is said of one that another program has.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 
 use crate::common::runtime::{Embedded, free_port};
@@ -34,7 +35,11 @@ fn su1_setup_starts_the_gateway_on_the_port_that_was_chosen() {
     // The gateway of this test knows no methods, so the setup ends there.
     let run = setup(&port);
     assert!(run.stderr.contains("The gateway is started."), "{run:?}");
+    let stays = "The gateway was started and goes on; `gsv down` stops it.";
+    assert!(run.stderr.contains(stays), "{run:?}");
     assert_eq!(gateway.state().unwrap()["port"], gateway.port);
+    let again = setup(&port).failed(run.code.unwrap());
+    assert!(!again.stderr.contains(stays), "{again:?}");
     let other = setup("1").failed(1);
     assert!(other.stderr.contains("is already running, on port"), "{other:?}");
 }
@@ -103,4 +108,19 @@ fn a_busy_port_is_reported_with_its_process() {
         );
     }
     assert!(gateway.state().is_none());
+}
+
+#[test]
+fn f46_a_wait_for_a_port_that_no_program_is_known_to_have_is_told() {
+    let gateway = Embedded::new();
+    // Taken, and without a listener: as the port of a program that is ending.
+    let taken = tokio::net::TcpSocket::new_v4().unwrap();
+    taken.bind(([127, 0, 0, 1], gateway.port).into()).unwrap();
+    let mut up = start(gateway.command().args(["up", "--port", &gateway.port.to_string()]));
+    let mut lines = BufReader::new(up.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let wanted = format!("waiting until port {} is free ...", gateway.port);
+    assert!(lines.any(|line| line.contains(&wanted)));
+    drop(taken);
+    let rest: Vec<String> = lines.collect();
+    assert!(up.wait().unwrap().success(), "{rest:?}");
 }

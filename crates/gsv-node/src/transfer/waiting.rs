@@ -17,7 +17,7 @@ use super::on_disk;
 /// Half of the time after which the runtime may evict an object that hears nothing: the gateway's object would lose its attempts.
 const ALIVE: Duration = Duration::from_secs(5);
 
-/// The result of the work. Each 5 seconds in which it is `silent`, so that nothing else tells the gateway of this end, `say` does.
+/// The result of the work. Calls `say` every 5 seconds while `silent` is true: then nothing else tells the gateway of this end.
 pub async fn saying_alive<T>(say: impl Fn(), silent: impl Fn() -> bool, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     let mut beats = interval_at(Instant::now() + ALIVE, ALIVE);
@@ -65,7 +65,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[tokio::test(start_paused = true)]
-    async fn tf17_the_gateway_hears_each_5_seconds_of_work_on_the_disk_and_nothing_after_it() {
+    async fn tf17_the_gateway_hears_every_5_seconds_of_work_on_the_disk_and_nothing_after_it() {
         let (said, silent) = (Cell::new(0), Cell::new(true));
         let (end, ended) = channel();
         let (_open, mut signals) = mpsc::channel(1);

@@ -43,8 +43,8 @@ const POLICY = "toolApproval";
 /** What is checked against the packs: their own settings, and the ids of agents. */
 const OF_PACKS = /packs|agents/;
 
-const set = (path: string, warnings: readonly string[]) =>
-  succeed({ ok: true, path, ...(warnings.length === 0 ? {} : { warnings: warnings.slice(0, MAX_LISTED) }) } as const);
+const listed = (warnings: readonly string[]) => (warnings.length === 0 ? {} : { warnings: warnings.slice(0, MAX_LISTED) });
+const set = (path: string, warnings: readonly string[]) => succeed({ ok: true, path, ...listed(warnings) } as const);
 
 const configMethods = (
   { arm, audit, background, config, model, native, nodes, packs, channelNames, embedding }: Ports,
@@ -98,7 +98,9 @@ const configMethods = (
       const policy = params.path.includes(POLICY) ? policyCheck(await loadRegexEngine(), native, nodes) : undefined;
       const change = config.unset(params.path, policy === undefined ? fitsDeployment : both(policy.check, fitsDeployment));
       arm();
-      return change.ok ? succeed({ ok: true, path: change.value.path, wasSet: change.value.wasSet }) : change;
+      if (!change.ok) return change;
+      const { path, wasSet, config: now } = change.value;
+      return succeed({ ok: true, path, wasSet, ...listed(wasSet ? warningsOf(path, now) : []) } as const);
     },
     "config.replace": async (caller, params) => {
       const policy = policyCheck(await loadRegexEngine(), native, nodes);
@@ -116,7 +118,7 @@ const configMethods = (
         ok: true,
         version: config.version(),
         changed: changed.slice(0, MAX_LISTED),
-        ...(warnings.length === 0 ? {} : { warnings: warnings.slice(0, MAX_LISTED) }),
+        ...listed(warnings),
       } as const);
     },
   };

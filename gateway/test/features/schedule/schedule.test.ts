@@ -313,6 +313,9 @@ describe("[SC6] [SC8] [SC9] what a job may do", () => {
     ]);
     await stage.peer.ok("cron.update", { id: "report", patch: { schedule: { ...schedule, tz: "Europe/Berlin" } } });
     expect((await set("Europe/Berlin")).warnings).toBeUndefined();
+    const unset = () => stage.peer.ok<ResultOf<"config.unset">>("config.unset", { path: "userTimezone" });
+    expect((await unset()).warnings).toEqual([expect.stringMatching(/^1 job keeps its time zone: report \(Europe\/Berlin\)\./)]);
+    expect((await unset()).warnings).toBeUndefined();
   });
   it("adds the same job once, and there are two hundred at most", async () => {
     await add();
