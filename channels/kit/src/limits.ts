@@ -25,8 +25,8 @@ export const KIT = {
   unwrittenOutcomes: 50,
   handOverMs: 30_000,
   /**
-   * Time limits of a platform. The command line waits 30 s for a start (a connection that begins, disconnect, connect), a stop (disconnect) and a
-   * logout (logout or a connection that begins, then disconnect), and 60 s for a login. It must get the answer: `account.unit.test.ts` compares them.
+   * Time limits of a platform. The command line waits 60 s for a start (a connection that begins, disconnect, connect), a stop (disconnect), a
+   * logout (logout or a connection that begins, then disconnect) and a login. It must get the answer: `account.unit.test.ts` compares them.
    */
   connectMs: 8_000,
   disconnectMs: 5_000,

@@ -21,7 +21,7 @@ use crate::units::now_ms;
 
 const TICK: Duration = Duration::from_secs(1);
 /// For a login, start, stop or logout of a channel. Its platform may not answer, which the channel reports after at most 20 s (stop), 25 s
-/// (logout) or 50 s (start, login): the person gets that report, and not that no answer came.
+/// (logout), 28 s (start) or 50 s (login): the person gets that report, and not that no answer came.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// The duration of a login if the gateway's clock can't be trusted.
 const USUAL: Duration = Duration::from_secs(120);
