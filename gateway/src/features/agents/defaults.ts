@@ -1,7 +1,7 @@
 /**
  * Creates a new agent's default files, once. Never overwrites a file and never restores a deleted one: a marker object says "making"
  * before and "made" after, so that interrupted work is completed and completed work is not repeated. A folder that a person filled
- * by hand gets no marker and no files.
+ * by hand, which says who the agent is, gets no marker and no files (rule AG5).
  */
 import { type Result, storageFailed } from "../../ports/result.ts";
 import { type Bucket, hasBody } from "../../storage/bucket.ts";
@@ -13,7 +13,7 @@ import { contentTypeOf, fileKey, MARKER, parsePath } from "../../storage/keys.ts
 type MarkerState = "making" | "made";
 const ABSENT = { etagDoesNotMatch: "*" } as const;
 const markerText = (state: MarkerState): string =>
-  `${JSON.stringify({ about: "Says that this workspace's default files were made. Leave it, or they come back when the folder is empty.", state })}\n`;
+  `${JSON.stringify({ about: "Says that this workspace's default files were made. Leave it, or deleted ones can come back.", state })}\n`;
 
 async function putAbsent(bucket: Bucket, agentId: string, name: string, text: string): Promise<void> {
   const path = parsePath(name);
@@ -60,22 +60,21 @@ export async function makeDefaults(bucket: Bucket, agentId: string, bootstrap: b
 export async function ensureDefaults(
   bucket: Bucket,
   agentId: string,
-  seen: { readonly empty: boolean; readonly marked: boolean },
+  seen: { readonly own: boolean; readonly marked: boolean },
 ): Promise<Result<boolean>> {
   const settled = knownOf(bucket);
-  if (!seen.empty && (!seen.marked || settled.has(agentId))) return { ok: true, value: false };
+  if (seen.marked ? settled.has(agentId) : seen.own) return { ok: true, value: false };
   const marker = fileKey(agentId, MARKER);
   try {
-    if (seen.marked) {
+    // Another instance may do the same now. A file is put only when it does not exist.
+    const begun = seen.marked ? null : await bucket.put(marker, markerText("making"), { ...markerOptions, onlyIf: ABSENT });
+    if (begun === null) {
       const object = await bucket.get(marker);
       const text = object && hasBody(object) ? await object.text() : "";
       if (!text.includes('"making"')) {
         settled.add(agentId);
-        return { ok: true, value: false };
+        return { ok: true, value: !seen.marked };
       }
-    } else {
-      // Another instance may do the same now. A file is put only when it does not exist.
-      await bucket.put(marker, markerText("making"), { ...markerOptions, onlyIf: ABSENT });
     }
     await fill(bucket, agentId, true);
     await bucket.put(marker, markerText("made"), markerOptions);
