@@ -7,6 +7,7 @@ import { visible } from "../../prompt/hidden.ts";
 import type { HttpCaller, TaskPort, TaskRequest } from "../../ports/http.ts";
 import { readAtMost } from "./body.ts";
 import { bodyProblem } from "./body-problem.ts";
+import { isExact } from "./exact-number.ts";
 import { Slots } from "./slots.ts";
 import { failureResponse, methodRefused, problemResponse, SAFE_HEADERS } from "./problem.ts";
 
@@ -14,8 +15,7 @@ const KEY = /^[\x21-\x7e]{1,255}$/;
 const AGAIN = "Send it again in a second. With the same `Idempotency-Key` it is the same task.";
 const FORM = 'Send one object, such as {"agent_name": "triage", "instructions": "..."}.';
 const AS_TEXT = 'Send it as a text, such as "12345678901234567890".';
-const NAME_CHARS = 64;
-const INTEGER = /^-?\d+$/;
+const NAME_CHARS = 200;
 const SHORTER = "Shorten the instructions or the data, or name a file that the agent can read.";
 const isTask = (value: unknown): value is RunRequest => checkRunRequest(value);
 
@@ -74,15 +74,30 @@ function textOf(body: Uint8Array): string | undefined {
     return undefined;
   }
 }
-/** `lost` gets the names of numbers that the agent would get as others. */
+/** `lost` gets the path of a number that the agent would get as another one. */
 function jsonOf(text: string | undefined, lost: string[]): unknown {
-  const check = (key: string, value: unknown, { source = "" }: { readonly source?: string } = {}): unknown => {
-    if (typeof value === "number" && (INTEGER.test(source) ? !Number.isSafeInteger(value) : !Number.isFinite(value))) lost.push(key);
-    return value;
-  };
+  const check = (_key: string, value: unknown, { source = "" }: { readonly source?: string } = {}): unknown =>
+    typeof value === "number" && !isExact(source, value) ? LOST : value;
   try {
-    return text === undefined ? undefined : JSON.parse(text, check);
+    const value: unknown = text === undefined ? undefined : JSON.parse(text, check);
+    const path = pathOfLost(value);
+    if (path !== undefined) lost.push(path === "" ? "the body" : path.replace(/^\./, ""));
+    return value;
   } catch {
     return undefined;
   }
 }
+const LOST = Symbol("a number that was read as another one");
+/** `.payload.a[0]`; undefined: there is none. Bodies are not nested deeply. */
+function pathOfLost(value: unknown): string | undefined {
+  if (value === LOST) return "";
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [name, part] of Object.entries(value)) {
+    const path = pathOfLost(part);
+    if (path === undefined) continue;
+    const step = Array.isArray(value) ? `[${name}]` : PLAIN_NAME.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
+    return step + path;
+  }
+  return undefined;
+}
+const PLAIN_NAME = /^[\w$-]+$/;
