@@ -22,6 +22,9 @@ export function isExact(source: string, value: number): boolean {
   const asked = decimalOf(source);
   if (value === 0 || asked.digits === "") return value === 0 && asked.digits === "";
   if (asked.digits.length > MOST_DIGITS) return false;
-  const got = decimalOf(value.toPrecision(asked.digits.length));
-  return got.digits === asked.digits && got.zeros === asked.zeros;
+  // Between two decimals of this length, the shortest form and the rounded one may be different ones of them.
+  return [String(value), value.toPrecision(asked.digits.length)].some((text) => {
+    const got = decimalOf(text);
+    return got.digits === asked.digits && got.zeros === asked.zeros;
+  });
 }

@@ -66,7 +66,11 @@ describe("POST /jobs", () => {
     for (const number of ["1e999", "-1e999", "12345678901234567890", "-9007199254740993", "1e-400", "9007199254740993.0"]) {
       const response = await sent(number);
       const { reason, detail } = (await response.json()) as { reason: string; detail?: string };
-      assert.deepEqual([response.status, reason, detail], [400, "protocol.invalid_params", "payload.a[0].id: a number that JSON can't hold."], number);
+      assert.deepEqual(
+        [response.status, reason, detail],
+        [400, "protocol.invalid_params", "payload.a[0].id: a number that JSON can't hold."],
+        number,
+      );
     }
     for (const number of ["1e20", "9007199254740991", "-0", "0.1", "1.10", "1e3", '"12345678901234567890"'])
       assert.equal((await sent(number)).status, 202, number);

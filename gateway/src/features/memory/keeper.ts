@@ -127,7 +127,11 @@ export class MemoryKeeper {
     const id = ulid(memory.createdAt, ids.bytes(ULID_BYTES));
     const store = () =>
       this.#announced((awaitsVector) =>
-        rows.store(scopeOf(agentId), { ...memory, ...wellFormed(memory), id, ...(supersedes === undefined ? {} : { supersedes }) }, awaitsVector),
+        rows.store(
+          scopeOf(agentId),
+          { ...memory, ...wellFormed(memory), id, ...(supersedes === undefined ? {} : { supersedes }) },
+          awaitsVector,
+        ),
       );
     return supersedes === undefined ? store() : this.#unindexed(store);
   }

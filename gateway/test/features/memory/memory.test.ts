@@ -167,7 +167,12 @@ describe("the owner", () => {
   test("[LM2] a request id with another older memory or other metadata is refused, and nothing is superseded", async () => {
     const { memory: older } = await add("It is in the attic.");
     const first = await add("It is in the cellar.", { requestId: "1", metadata: { room: "cellar" } });
-    for (const more of [{ supersedes: older.id }, { supersedes: "01ARZ3NDEKTSV4RRFFQ69G5FAV" }, { metadata: {} }, { metadata: { room: "a" } }]) {
+    for (const more of [
+      { supersedes: older.id },
+      { supersedes: "01ARZ3NDEKTSV4RRFFQ69G5FAV" },
+      { metadata: {} },
+      { metadata: { room: "a" } },
+    ]) {
       const asked = { text: "It is in the cellar.", requestId: "1", metadata: { room: "cellar" }, ...more };
       expect((await owner.refused("memory.add", asked)).reason, JSON.stringify(more)).toBe("task.key_reused");
     }
