@@ -31,7 +31,10 @@ test("[RT1] what JavaScript writes of any number is exact", () => {
   const view = new DataView(new ArrayBuffer(8));
   let seed = 7;
   for (let round = 0; round < 20_000; round++) {
-    for (const at of [0, 4]) view.setUint32(at, (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0));
+    for (const at of [0, 4]) {
+      seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+      view.setUint32(at, seed);
+    }
     const value = view.getFloat64(0);
     if (!Number.isFinite(value)) continue;
     // A plain integer beyond 2^53 - 1 is refused in any case: its neighbour could have been meant.

@@ -14,9 +14,9 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import { canonicalKey } from "../../kernel/routing/session-keys.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { StopPort } from "../../ports/sessions.ts";
-import { type Instructions, isAsked } from "../../schedule/precheck.ts";
+import { type Instructions, isAsked, shownLine } from "../../schedule/precheck.ts";
 import { checkBeat, type CheckPorts } from "./beat-check.ts";
-import { factsOf, readFile, wrongText } from "./beat-look.ts";
+import { readFile, standsStill } from "./beat-look.ts";
 import type { BeatRows } from "./beat-rows.ts";
 import { beatId, type Job, type JobRun } from "./job.ts";
 import type { JobStore } from "./job-store.ts";
@@ -114,7 +114,7 @@ export class Beats {
     if (read.value === undefined || job === undefined) return { enabled: false, ...withoutWrong(happened) };
     const { everyMs, target, hours } = read.value;
     const { instructions } = await readFile(this.#ports, agentId);
-    const problem = await this.#problemOf(agentId, instructions);
+    const problem = await standsStill(this.#ports, agentId, instructions);
     return {
       enabled: job.enabled,
       ...(problem === undefined ? {} : { problem }),
@@ -126,15 +126,6 @@ export class Beats {
       ...failingOf(job),
       ...(problem !== undefined || stillStands(instructions, happened) ? happened : withoutWrong(happened)),
     };
-  }
-  /** What stops the heartbeat, as far as the file and the channels show it: pages and machines are asked by a look only. */
-  async #problemOf(agentId: string, instructions: Instructions): Promise<string | undefined> {
-    if (instructions.kind === "empty") return undefined;
-    if (instructions.kind === "wrong") return instructions.problem;
-    const unread = instructions.conditions.filter(({ kind }) => kind === "unread");
-    const { wrong } = await factsOf(this.#ports, agentId, unread, { marks: {} });
-    const [first] = wrong;
-    return first && wrongText(first);
   }
   /** Also of a heartbeat that is switched off. */
   #happened(id: string): Happened {
@@ -163,7 +154,7 @@ type Happened = Pick<
 /** The last look was stopped by a line that is in the file still, and only a look can judge it. */
 const stillStands = (instructions: Instructions, { lastReason = "" }: Happened): boolean =>
   instructions.kind === "tasks" &&
-  instructions.conditions.some((one) => isAsked(one) && lastReason.startsWith(wrongText([one.text, ""], "")));
+  instructions.conditions.some((one) => isAsked(one) && [one.text, shownLine(one.text)].some((text) => lastReason.includes(`\`${text}\``)));
 /** Without the reason of a look that stood still: clients take it for one that holds. */
 function withoutWrong({ lastSkip, lastReason, ...happened }: Happened): Happened {
   const others = { ...(lastSkip === undefined ? {} : { lastSkip }), ...(lastReason === undefined ? {} : { lastReason }) };
