@@ -14,7 +14,7 @@ import { asGit, GIT_PROGRAM, nameOf } from "../wrappers.ts";
 export const DELETERS: ReadonlySet<string> = new Set(
   (
     "rm grm srm zf_rm remove-item wipe unlink shred truncate rimraf premove rmrf find gfind bfs git rsync tar gtar bsdtar star cmake zip 7z 7za 7zr 7zz rar rclone " +
-    "aws gsutil hg svn bzr fossil zstd lz4 gio lha fdupes jdupes rdfind tmpreaper tmpwatch"
+    "aws gsutil s3cmd hg svn bzr fossil zstd lz4 gio lha fdupes jdupes rdfind tmpreaper tmpwatch"
   ).split(" "),
 );
 
@@ -104,6 +104,10 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "aws":
     case "gsutil":
       return args.some((arg) => /^(?:rm|--delete|-d)$/.test(arg)) ? "many" : 0;
+    case "s3cmd":
+      return args.some((arg) => /^(?:del|rm|--delete-r\w*)$/.test(arg)) ? "many" : 0;
+    case "lftp":
+      return args.some((arg) => /\bmirror\b[^;]{0,300}\s(?:--del|-[A-Za-z]{0,9}e)/.test(arg)) ? "many" : 0;
     case "rg":
       return byPreprocessor(args);
     case "hg":
