@@ -105,9 +105,8 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "gsutil":
       return args.some((arg) => /^(?:rm|--delete|-d)$/.test(arg)) ? "many" : 0;
     case "s3cmd":
-      return args.some((arg) => /^(?:del|rm|--delete-r\w*)$/.test(arg)) ? "many" : 0;
     case "lftp":
-      return args.some((arg) => /\bmirror\b[^;]{0,300}\s(?:--del|-[A-Za-z]{0,9}e)/.test(arg)) ? "many" : 0;
+      return byMirror(args);
     case "rg":
       return byPreprocessor(args);
     case "hg":
@@ -185,6 +184,9 @@ const byCargo = (args: readonly string[], trust: TemporaryTrust): number | "many
   })
     ? "many"
     : 0;
+/** Make a folder the same as another one, elsewhere or here. */
+const byMirror = (args: readonly string[]): number | "many" =>
+  args.some((arg) => /^(?:del|rm|--delete-r\w*)$|\bmirror\b[^;]{0,300}\s(?:--del|-[A-Za-z]{0,9}e)/.test(arg)) ? "many" : 0;
 /** ripgrep gives each file to the program of `--pre`. */
 const byPreprocessor = (args: readonly string[]): number | "many" =>
   args.some((arg, at) => givesDeleter(arg, /^--pre=/) || (arg === "--pre" && givesDeleter(args[at + 1], /^/))) ? "many" : 0;
