@@ -6,7 +6,8 @@
 import { type Result, storageFailed } from "../../ports/result.ts";
 import { type Bucket, hasBody } from "../../storage/bucket.ts";
 import { originOf } from "../../storage/telling-bucket.ts";
-import { cacheOf } from "../../storage/workspace/cache.ts";
+import { isMeaningful } from "../../prompt/heartbeat.ts";
+import { type AgentFiles, cacheOf } from "../../storage/workspace/cache.ts";
 import { DEFAULT_FILES } from "./default-files.ts";
 import { contentTypeOf, fileKey, MARKER, parsePath } from "../../storage/keys.ts";
 
@@ -60,7 +61,7 @@ export async function makeDefaults(bucket: Bucket, agentId: string, bootstrap: b
 export async function ensureDefaults(
   bucket: Bucket,
   agentId: string,
-  seen: { readonly own: boolean; readonly marked: boolean },
+  seen: Pick<AgentFiles, "files" | "marked" | "own">,
 ): Promise<Result<boolean>> {
   const settled = knownOf(bucket);
   if (seen.marked ? settled.has(agentId) : seen.own) return { ok: true, value: false };
@@ -76,7 +77,8 @@ export async function ensureDefaults(
         return { ok: true, value: !seen.marked };
       }
     }
-    await fill(bucket, agentId, true);
+    // In the first meeting the agent would not see the tasks that it has already.
+    await fill(bucket, agentId, !isMeaningful(seen.files.get("HEARTBEAT.md")?.text ?? ""));
     await bucket.put(marker, markerText("made"), markerOptions);
     settled.add(agentId);
     return { ok: true, value: true };

@@ -89,7 +89,7 @@ describe("a new agent", () => {
     value(await composePromptSource(env.STORAGE, approvesAll()).assemble(input(agent)));
     expect(await names(agent)).toEqual(["SOUL.md"]);
   });
-  it.each([["hi.txt"], ["notes/a.md"], ["USER.md"], ["HEARTBEAT.md"]])(
+  it.each([["hi.txt"], ["notes/a.md"], ["USER.md"], ["TOOLS.md"]])(
     "[AG5] gets its files although %s is there already, which stays as it is",
     async (name) => {
       const agent = newAgent();
@@ -103,6 +103,15 @@ describe("a new agent", () => {
       expect(await textAt(`agents/${agent}/BOOTSTRAP.md`)).toBeUndefined();
     },
   );
+  it("[AG5] an agent that has tasks for its heartbeat already gets its files without a first meeting, and sees the tasks", async () => {
+    const agent = newAgent();
+    await env.STORAGE.put(`agents/${agent}/HEARTBEAT.md`, "- look at the mail");
+    const prompt = value(await composePromptSource(env.STORAGE, approvesAll()).assemble(input(agent)));
+    expect(prompt.sections.map(({ id }) => id)).toEqual(expect.arrayContaining(["soul", "identity", "heartbeat"]));
+    expect(await names(agent)).toEqual(
+      [...DEFAULT_FILES.map(({ name }) => name), "workspace.json"].filter((name) => name !== "BOOTSTRAP.md").sort(),
+    );
+  });
   it.each([["SOUL.md"], ["IDENTITY.md"], ["AGENTS.md"], ["MEMORY.md"], ["memory/2026-02-01.md"], ["sessions/s-1.jsonl.gz"]])(
     "[AG5] a folder with %s was filled by a person and gets none",
     async (name) => {
