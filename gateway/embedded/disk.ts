@@ -1,8 +1,9 @@
 /**
  * A folder behind workerd's disk service, as files by name list. What the service does is known from trying it:
  * PUT is atomic (temporary file, rename) and makes parents; DELETE of a folder removes all of it; links are followed;
- * dotfiles do not exist; `Last-Modified` has whole seconds; an end of a range beyond the file gives the whole file.
- * So this module never deletes or opens what is not a plain file. It knows nothing of objects.
+ * `Last-Modified` has whole seconds; an end of a range beyond the file gives the whole file.
+ * So this module never deletes or opens what is not a plain file or an empty folder. It knows nothing of objects. Dotfiles are listed
+ * (`allowDotfiles`), so that a folder which has some is not taken for an empty one; they are used for nothing else, because no key has their names.
  */
 
 export interface FileStat {
@@ -68,6 +69,15 @@ export class Disk {
       await this.remove(folder);
     }
   }
+  /** Removes a folder in which there is nothing but such folders. False: something is in it, so it stays. */
+  async removeHollow(names: readonly string[]): Promise<boolean> {
+    for (const { name, type } of await this.#listing(names)) {
+      if (type !== "directory" || isDotfile(name) || !(await this.removeHollow([...names, name]))) return false;
+    }
+    if (await this.#hasEntries(names)) return false;
+    await this.remove(names);
+    return true;
+  }
   /** Of any kind. */
   async #hasEntries(names: readonly string[]): Promise<boolean> {
     const response = await this.#service.fetch(urlOf(names));
@@ -78,15 +88,20 @@ export class Disk {
     return (await response.json<readonly unknown[]>()).length > 0;
   }
 
-  /** Plain files and folders in a folder, in no order. Links and everything else are left out; no folder, no entries. */
-  async entries(names: readonly string[]): Promise<Entry[]> {
+  /** Everything in a folder; no folder, nothing. */
+  async #listing(names: readonly string[]): Promise<readonly { name: string; type: string }[]> {
     const response = await this.#service.fetch(urlOf(names));
     if (!response.ok || !isFolder(response)) {
       await response.body?.cancel();
       return [];
     }
-    const listing = await response.json<readonly { name: string; type: string }[]>();
-    return listing.flatMap(({ name, type }): Entry[] => {
+    return response.json<readonly { name: string; type: string }[]>();
+  }
+
+  /** Plain files and folders in a folder, in no order. Links, dotfiles and everything else are left out; no folder, no entries. */
+  async entries(names: readonly string[]): Promise<Entry[]> {
+    return (await this.#listing(names)).flatMap(({ name, type }): Entry[] => {
+      if (isDotfile(name)) return [];
       if (type === "file") return [{ name, kind: "file" }];
       return type === "directory" ? [{ name, kind: "folder" }] : [];
     });
@@ -112,6 +127,8 @@ export class Disk {
     return "folder";
   }
 }
+
+const isDotfile = (name: string): boolean => name.startsWith(".");
 
 /** Files have a length; a folder's listing is streamed without one. */
 const isFolder = (response: Response): boolean =>

@@ -31,6 +31,10 @@ export class Objects implements Store {
   readonly #rows: Rows;
   readonly #disk: Disk;
   readonly #queues = new Queues();
+  /** Keys of the puts that are under way. */
+  readonly #writing = new Set<string>();
+  /** Empty folders that are being removed, as the beginning of the keys in them. */
+  readonly #clearing = new Map<string, Promise<unknown>>();
   /** Buffers for reuse: unreferenced ones would stay until a collection. */
   readonly #buffers: ArrayBuffer[][] = [];
 
@@ -58,7 +62,17 @@ export class Objects implements Store {
     return keysIn(this.#disk, prefix, after);
   }
   put(request: PutRequest, body: ReadableStream<Uint8Array>, bytes: number): Promise<Row> {
-    return this.#alone(request.key, () => this.#put(request, body, bytes));
+    const { key } = request;
+    return this.#alone(key, async () => {
+      // The removal of an empty folder removes what is put there meanwhile.
+      for (let busy = this.#clearingAbove(key); busy !== undefined; busy = this.#clearingAbove(key)) await busy;
+      this.#writing.add(key);
+      try {
+        return await this.#put(request, body, bytes);
+      } finally {
+        this.#writing.delete(key);
+      }
+    });
   }
   delete(key: string): Promise<void> {
     return this.#alone(key, async () => {
@@ -71,6 +85,26 @@ export class Objects implements Store {
       this.#rows.forget(key);
       if (isPart(key)) await this.#disk.removeEmpty(names.slice(0, -1), TRANSFERS.length);
     });
+  }
+
+  #clearingAbove(key: string): Promise<unknown> | undefined {
+    for (const [folder, work] of this.#clearing) if (folded(key).startsWith(folder)) return work;
+    return undefined;
+  }
+  /** Removes the empty folder that has the name of a key: its last file was deleted. False: it is in use. */
+  async #clear(key: string): Promise<boolean> {
+    const folder = folded(`${key}/`);
+    for (const other of this.#writing) if (folded(other).startsWith(folder)) return false;
+    const work = this.#disk.removeHollow(keyToNames(key));
+    this.#clearing.set(
+      folder,
+      work.catch(() => undefined),
+    );
+    try {
+      return await work;
+    } finally {
+      this.#clearing.delete(folder);
+    }
   }
 
   /** Rows that are believed while their files have the same size and time. */
@@ -97,7 +131,7 @@ export class Objects implements Store {
     if (!conditionsHold(request.onlyIf, before)) throw new R2Failure(412, CODE.preconditionFailed, "A precondition did not hold.");
     if (before === undefined) {
       const look = await this.#disk.look(names);
-      if (look === "folder") throw new R2Failure(400, CODE.invalidKey, "There is a folder of this name.");
+      if (look === "folder" && !(await this.#clear(key))) throw new R2Failure(400, CODE.invalidKey, "There is a folder of this name.");
       if (look === "blocked") throw new R2Failure(400, CODE.invalidKey, "A file or link is where this key needs a folder.");
     }
     // Small objects are checked before anything is touched; large ones while they stream, before the file takes their place.
@@ -233,6 +267,9 @@ export class Objects implements Store {
     return this.#queues.alone(key, work);
   }
 }
+
+/** Some disks ignore case. */
+const folded = (key: string): string => key.normalize("NFC").toLowerCase();
 
 /**
  * Times of files have whole seconds. Content that was read in the second of the file's own time (or before its end, with a

@@ -29,7 +29,7 @@ const config = (fs: "files" | "hanging"): string => `using Workerd = import "/wo
 const config :Workerd.Config = (
   services = [
     (name = "app", worker = .app), (name = "r2", worker = .r2), (name = "hanging", worker = .hanging),
-    (name = "do", disk = (path = "do", writable = true)), (name = "files", disk = (path = "files", writable = true))
+    (name = "do", disk = (path = "do", writable = true)), (name = "files", disk = (path = "files", writable = true, allowDotfiles = true))
   ],
   sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "app")]
 );
@@ -142,6 +142,47 @@ describe("the embedded bucket", () => {
     assert.match(await (await bucket.ask("put", "clash/file/below", "y")).text(), /needs a folder.*10020/);
     assert.match(await (await bucket.ask("put", "clash", "y")).text(), /a folder of this name.*10020/);
     assert.equal((await bucket.get("clash/file"))?.text, "x");
+  });
+
+  it("[WF7] a name that was a folder can be a file again, also with empty folders of an older home in it", async () => {
+    await bucket.put("was/folder/x", "x");
+    await bucket.ask("delete", "was/folder/x");
+    mkdirSync(bucket.file("was/folder/deep/deeper"), { recursive: true });
+    assert.equal((await bucket.put("was/folder", "y")).etag, md5("y"));
+    assert.equal((await bucket.get("was/folder"))?.text, "y");
+    await bucket.ask("delete", "was/folder");
+    await bucket.put("was/folder/x", "again");
+    assert.deepEqual(
+      (await bucket.list("was/")).map(({ key }) => key),
+      ["was/folder/x"],
+    );
+  });
+
+  it("[WF7] a folder with a dotfile, a link or an object in it stays", async () => {
+    for (const name of ["held/dot", "held/link", "held/object"]) mkdirSync(bucket.file(`${name}/in`), { recursive: true });
+    mkdirSync(bucket.file("held/dot/.git"));
+    writeFileSync(bucket.file("held/dot/.git/config"), "mine");
+    symlinkSync(bucket.folder, bucket.file("held/link/in/away"));
+    await bucket.put("held/object/in/x", "x");
+    for (const name of ["held/dot", "held/link", "held/object"])
+      assert.match(await (await bucket.ask("put", name, "y")).text(), /a folder of this name.*10020/, name);
+    assert.equal(readFileSync(bucket.file("held/dot/.git/config"), "utf8"), "mine");
+    assert.deepEqual([existsSync(bucket.file("held/link/in/away")), existsSync(bucket.file("held/object/in/x"))], [true, true]);
+    assert.deepEqual(
+      (await bucket.list("held/")).map(({ key }) => key),
+      ["held/object/in/x"],
+    );
+  });
+
+  it("[WF7] of a file and files below it that are put at the same time, what was stored stays", async () => {
+    for (let round = 0; round < 30; round++) {
+      const name = `race/${round}`;
+      mkdirSync(bucket.file(name), { recursive: true });
+      const [file, ...below] = await Promise.all([name, `${name}/a`, `${name}/b/c`].map((key) => bucket.ask("put", key, key)));
+      const stored = below.filter(({ status }) => status === 200).length;
+      assert.equal((await bucket.list(name)).length, (file?.status === 200 ? 1 : 0) + stored, name);
+      assert(file?.status !== 200 || stored === 0, "a file and files below it can't both be there");
+    }
   });
 
   describe("sees what a person does to the files", () => {

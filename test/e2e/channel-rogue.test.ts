@@ -40,7 +40,7 @@ const config = (hash: string): string => `using Workerd = import "/workerd/worke
 const config :Workerd.Config = (
   services = [
     (name = "gsv", worker = .gsv), (name = "r2", worker = .r2), (name = "channel-rogue", worker = .rogue),
-    (name = "do", disk = (path = "do", writable = true)), (name = "files", disk = (path = "files", writable = true))
+    (name = "do", disk = (path = "do", writable = true)), (name = "files", disk = (path = "files", writable = true, allowDotfiles = true))
   ],
   sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "gsv")]
 );

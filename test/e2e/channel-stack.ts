@@ -35,7 +35,7 @@ const config :Workerd.Config = (
   services = [
     (name = "gsv", worker = .gsv), (name = "r2", worker = .r2),
     (name = "channel", external = (address = "127.0.0.1:${channelPort}", ${RPC})),
-    (name = "do", disk = (path = "do", writable = true)), (name = "files", disk = (path = "files", writable = true)),
+    (name = "do", disk = (path = "do", writable = true)), (name = "files", disk = (path = "files", writable = true, allowDotfiles = true)),
     (name = "internet", network = (allow = ["public", "private"]))
   ],
   sockets = [

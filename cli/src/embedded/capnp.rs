@@ -148,13 +148,24 @@ const gsv :Workerd.Worker = (
 {service_worker}{workers}"#,
         service_worker = services::worker(&date, &settings.manifest.queues, settings.cluster.is_some()),
         durable = path(settings.durable)?,
-        files = files(settings, settings.workspace, "files")?,
+        files = workspace(settings)?,
         modules = own_modules(settings.manifest),
         port = settings.port,
         version = text(&settings.manifest.version),
         hash = text(settings.bootstrap_hash),
         sealing = text(sealing_key::GATEWAY),
     ))
+}
+
+/// The agents' files. The bucket sees dotfiles, so that a folder which has some is not removed as an empty one.
+fn workspace(settings: &Settings) -> Outcome<String> {
+    Ok(match settings.cluster {
+        None => format!(
+            "disk = (path = {}, writable = true, allowDotfiles = true)",
+            path(settings.workspace)?
+        ),
+        Some(_) => files(settings, settings.workspace, "files")?,
+    })
 }
 
 /// Where a service keeps its files: a folder of this machine, or a directory of the bucket that a cluster shares.

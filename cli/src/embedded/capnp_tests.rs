@@ -219,4 +219,7 @@ fn cl4_cl5_an_instance_names_the_files_of_its_keys_and_keeps_no_file_in_a_folder
     assert!(!config.contains("\"/w\"") && !config.contains("\"/s/kv\""), "{config}");
     let alone = written(&[]);
     assert!(!alone.contains("cluster") && !alone.contains("SHARED") && !alone.contains("bucket = ("));
+    // A folder with dotfiles alone is not an empty one (gateway rule WF7).
+    let files = r#"(name = "files", disk = (path = "/w", writable = true, allowDotfiles = true))"#;
+    assert!(alone.contains(files), "{alone}");
 }

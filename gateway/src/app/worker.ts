@@ -94,14 +94,18 @@ async function respond(request: Request, env: Env, ctx: ExecutionContext, log: L
     return problemResponse("auth.host");
   const onError = (error: unknown): void => log.error("route_failed", { path: url.pathname, error });
   if (url.pathname === "/health") {
-    if (request.method !== "GET") return route(request, onError);
+    if (request.method !== "GET") return methodRefused("GET", "Send a GET request.");
     if (isEmbedded(env) && url.searchParams.has("state")) return await stateHealth(env, log);
     const refused = isEmbedded(env) && url.searchParams.has("start") ? await newerState(env, log) : undefined;
     if (refused !== undefined) return refused;
     resumeOnce(env, ctx, log);
     return healthResponse(versionOf(env));
   }
-  if (url.pathname === "/ws") return gatewayStub(env).fetch(request);
+  if (url.pathname === "/ws") {
+    if (request.method !== "GET")
+      return methodRefused("GET", "This address speaks WebSocket: send a GET request with `Upgrade: websocket`.");
+    return gatewayStub(env).fetch(request);
+  }
   if (url.pathname === "/media") return receive(request, env, url);
   if (url.pathname === "/join") return join(request, env);
   if (url.pathname === "/run") return run(request, env);

@@ -29,3 +29,7 @@ export function caseProblem(name: string, taken: readonly string[]): Problem | u
     hint: `Use another name, or \`${other}\` if it is the same machine.`,
   };
 }
+
+/** Continues a sentence that begins with what names the machine. */
+export const unknownMachine = (name: string): string =>
+  `names the machine ${name}, which this gateway does not know. See \`gsv nodes list\``;

@@ -16,7 +16,9 @@ const nameIn = remembered((program) => {
 });
 
 /** Take commands as an argument of `-c`, or as their input. */
-export const SHELLS: ReadonlySet<string> = words("sh bash rbash dash ash zsh ksh mksh yash fish csh tcsh elvish nu xonsh pwsh powershell");
+export const SHELLS: ReadonlySet<string> = words(
+  "sh bash rbash dash ash zsh ksh mksh yash osh ysh es rc fish csh tcsh elvish nu xonsh pwsh powershell",
+);
 const ALWAYS: ReadonlySet<string> = words(
   `${[...SHELLS].join(" ")} ` +
     // Programs that are many programs.
@@ -34,7 +36,7 @@ const ALWAYS: ReadonlySet<string> = words(
     // Other machines and containers.
     "ssh mosh telnet rsh rexec docker podman nerdctl buildah kubectl oc lxc lxc-attach incus machinectl systemd-nspawn vagrant ansible salt distrobox toolbox flatpak nix-shell " +
     // Editors, pagers and programs whose input has commands.
-    "vi vim nvim ex view rvim vimdiff emacs emacsclient ed nano joe less more most man info mail mutt mc nnn ranger tclsh wish m4 dc gnuplot octave r rscript julia guile " +
+    "vi vim nvim ex view rvim vimdiff emacs emacsclient ed nano joe less more most man info mail mutt mc nnn ranger tclsh wish m4 dc gnuplot octave octave-cli r rscript julia guile " +
     "racket sbcl clisp ghci irb pry ocaml erl iex elixir jshell jrunscript groovy scala kotlin osascript sqlite3 psql mysql mariadb mongosh xdg-open open ftp sftp socat nc ncat " +
     "netcat luajit logrotate",
 );
@@ -52,6 +54,10 @@ const INLINE: Readonly<Record<string, RegExp>> = {
   deno: /^(?:eval|repl)$|^--eval|^https?:|^data:/,
   php: /^-[rBREa]|^--(?:run|process)/,
   lua: /^-[eil]|^-$/,
+  crystal: /^eval$/,
+  lftp: /^-[A-Za-z]*[cef]/,
+  latexmk: /^--?(?:[er]$|[a-z]*latex=)/,
+  pdflatex: /^--?(?:shell-e|enable-w|output-driver)|\\(?:write|directlua|immediate|input|openin)/,
   awk: /system|\||getline|@|^-[ilE]|^--(?:i|lo|e|so)/,
   sed: /e|^-/,
   find: /^-(?:exec|ok|delete|fprint|fls)/,
@@ -127,6 +133,13 @@ const COMPUTED = /^-v|\[.*[$`]/s;
 /** Other names of the same program. */
 const ALSO: Readonly<Record<string, string>> = {
   nodejs: "node",
+  latex: "pdflatex",
+  xelatex: "pdflatex",
+  lualatex: "pdflatex",
+  tex: "pdflatex",
+  pdftex: "pdflatex",
+  luatex: "pdflatex",
+  xetex: "pdflatex",
   gmake: "make",
   gawk: "awk",
   mawk: "awk",

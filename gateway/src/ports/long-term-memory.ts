@@ -22,7 +22,7 @@ export interface NewMemory {
   readonly sessionKey: string;
   /** With the conversation it names the memory: a repeated call makes one row. */
   readonly callId: string;
-  /** What an earlier version would have stored as `callId`. A row with it and the same text is this memory. */
+  /** What an earlier version would have stored as `callId`. A row with it that is the same otherwise is this memory. */
   readonly earlierCallId?: string;
   readonly supersedes?: string;
   /** Epoch ms. */

@@ -67,7 +67,7 @@ export function readInstructions(text: string): Instructions {
     const condition = conditionOf(said.replace(/^-\s+/, ""));
     // The first line is the `---`.
     if (condition === undefined || typeof condition === "string")
-      lines.push({ number: index + 2, text: withoutPassword(said).slice(0, SHOWN_CHARS), why: condition ?? NO_CONDITION });
+      lines.push({ number: index + 2, text: shownLine(said), why: condition ?? NO_CONDITION });
     else conditions.push(condition);
   }
   const asked = conditions.filter(isAsked).length;
@@ -86,15 +86,23 @@ export const wrong = (problem: string, lines: readonly WrongLine[] = [], conditi
   conditions,
 });
 const NO_CONDITION = "is not a condition";
-function problemOf(lines: readonly WrongLine[]): string {
+/** As it is shown, sent to the owner and kept in the log of the heartbeat. */
+export const shownLine = (text: string): string => withoutPassword(text).slice(0, SHOWN_CHARS);
+/** What stops a heartbeat. `unfit`: the conditions that cannot be followed, each with the end of a sentence that begins with it. */
+export function problemOf(lines: readonly WrongLine[], unfit: Iterable<readonly [condition: string, why: string]> = []): string {
+  const others = [...unfit].map(([text, why]) => ({ number: undefined, text: shownLine(text), why }));
+  return problemWith([...lines, ...others]);
+}
+function problemWith(lines: readonly (Omit<WrongLine, "number"> & { readonly number: number | undefined })[]): string {
   const [first] = lines;
   const examples = lines.some(({ why }) => why === NO_CONDITION) ? ` Conditions are such as ${EXAMPLES}.` : "";
   if (first !== undefined && lines.length === 1) return `\`${first.text}\` in HEARTBEAT.md ${first.why}.${examples}`;
-  const told = lines.slice(0, MAX_TOLD).map(({ number, text, why }) => `Line ${number}, \`${text}\`: it ${why}.`);
+  const told = lines
+    .slice(0, MAX_TOLD)
+    .map(({ number, text, why }) => `${number === undefined ? "" : `Line ${number}, `}\`${text}\`: it ${why}.`);
   const more = lines.length > MAX_TOLD ? ` and ${lines.length - MAX_TOLD} more.` : "";
   return `HEARTBEAT.md has ${lines.length} wrong lines. ${told.join(" ")}${more}${examples}`;
 }
-/** The text is shown, sent to the owner and kept in the log of the heartbeat. */
 const withoutPassword = (text: string): string => text.replace(/\/\/[^/\s@]*@/g, "//***@");
 const COMMAND_LINE = /^\s*(?:-\s+)?exec:/;
 const EXAMPLES =

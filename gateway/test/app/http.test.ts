@@ -74,13 +74,27 @@ describe("[S1][P2.4] every other route needs a token", () => {
   });
 });
 
-test("with a valid token, unknown routes and methods are 404 problems", async () => {
+test("[A12] with a valid token, unknown routes are 404 problems, and other methods 405 with those that are taken", async () => {
   expect(await problemOf(await fetchWorker(`${AT}/nope`, auth(ADMIN)))).toEqual({ status: 404, reason: "protocol.unknown_method" });
-  expect(await problemOf(await fetchWorker(`${AT}/health`, { method: "POST" }))).toEqual({
-    status: 404,
-    reason: "protocol.unknown_method",
-  });
-  expect(await problemOf(await fetchWorker(`${AT}/ws`))).toMatchObject({ reason: "protocol.unsupported" });
+  for (const [method, path] of [
+    ["POST", "/health"],
+    ["HEAD", "/health"],
+    ["PUT", "/openapi.json"],
+    ["HEAD", "/openapi.json"],
+    ["PUT", "/ws"],
+  ] as const) {
+    const response = await fetchWorker(`${AT}${path}`, { ...auth(ADMIN), method });
+    expect([response.status, response.headers.get("Allow")], `${method} ${path}`).toEqual([405, "GET"]);
+  }
+  const page = await fetchWorker(`${AT}/ws`);
+  expect([page.status, await page.json()]).toEqual([
+    400,
+    expect.objectContaining({
+      reason: "protocol.unsupported",
+      title: "This address does not take this request.",
+      detail: expect.stringContaining("send a GET request with `Upgrade: websocket`"),
+    }),
+  ]);
 });
 
 test("/openapi.json is the document of the contract", async () => {

@@ -172,6 +172,18 @@ it.each([
   ["gsv__Cron", { action: "add", at: "in 6h", name: "a", message: "look", to: "no one" }, "is not a place"],
   ["gsv__Message", { to: "no one", text: "hello" }, "The place is missing"],
   ["gsv__Message", { to: "whatsapp/-/dm/eve", text: " " }, "`text` is empty"],
+  ["gsv__Transfer", { source: "@:/etc/passwd", destination: "gsv:ag/p" }, "no files of its own machine"],
+  ["gsv__Transfer", { source: "vm:a", destination: "vm:b" }, "Both ends are on `vm`"],
+  ["gsv__Transfer", { source: "gsv:a", destination: "gsv:b" }, "Both ends are in the workspace"],
+  ["gsv__Transfer", { source: "gsv:a/../x", destination: "vm:x" }, "must not contain `.` or `..`"],
+  ["gsv__Transfer", { source: "vm:x", destination: "gsv:memory/x.md" }, "transfers write only other files"],
+  ["gsv__Transfer", { source: "vm:x", destination: "gsv:SOUL.md/x" }, "nothing can be in it"],
+  ["gsv__Transfer", { source: "foo", destination: "bar" }, "names no machine"],
+  ["gsv__WriteFile", { path: "sessions/x", content: "x" }, "record of past events"],
+  ["gsv__WriteFile", { path: "workspace.json", content: "{}" }, "only the gateway writes it"],
+  ["gsv__WriteFile", { path: "MEMORY.md/y", content: "x" }, "nothing can be in it"],
+  ["gsv__EditFile", { path: "agent.yaml", oldString: "a", newString: "b" }, "each change is checked first"],
+  ["gsv__DeleteFile", { path: "workspace.json" }, "only the gateway writes it"],
 ])("[AP17] %s with %j is refused without a question", async (name, args, told) => {
   const on = stage();
   on.native = composeNativeTools(env.STORAGE, { log: { error: () => {} } });

@@ -14,6 +14,8 @@ const PASSED =
   /^(authorization|content-type|user-agent|idempotency-key|stripe-signature|webhook-[a-z0-9-]+|x-(?!forwarded|real-ip)[a-z0-9-]+)$/;
 /** Headers with the id of a delivery. No proof: what is signed is checked where the delivery's form is known. */
 const ID_HEADERS: ReadonlySet<string> = new Set(["idempotency-key", "webhook-id", "x-github-delivery"]);
+/** What tells a delivery, its sender and its form. */
+const NEEDED: ReadonlySet<string> = new Set([...HOOK_PROOF_HEADERS, ...ID_HEADERS, "webhook-timestamp", "x-github-event"]);
 const MAX_HEADERS = 64;
 const MAX_HEADER_CHARS = 4096;
 /** For all hooks together, because a sender can invent names. */
@@ -21,6 +23,7 @@ const ALL_AT_ONCE = 4 * LIMITS.webhooksAtOnce;
 
 /** For a person who has opened the address in a browser. */
 const NOT_A_PAGE = "This is the address for another service, which sends a signed POST request. To try it: `gsv hook test NAME`.";
+const SHORTER = "Let the service send less, such as the address of the data, which the agent can read.";
 const tooMany = (): Response => problemResponse("limit.rate", "Too many requests to hooks at once.", undefined, "Try again.");
 
 export class HookDoor {
@@ -49,7 +52,8 @@ export class HookDoor {
       const body = await readAtMost(request, LIMITS.webhookBytes, LIMITS.webhookBodyMs, (size) => isOpen && hasRoom(size));
       if (body === "full") return tooMany();
       if (body === "late") return problemResponse("protocol.late");
-      if (body === "large") return problemResponse("protocol.too_large", `A request to a hook has at most ${LIMITS.webhookBytes} bytes.`);
+      if (body === "large")
+        return problemResponse("protocol.too_large", `A request to a hook has at most ${LIMITS.webhookBytes} bytes.`, undefined, SHORTER);
       const taken = await gateway().hook({ name, headers: headersOf(request.headers), body });
       if (!taken.ok) return failureResponse(taken.error);
       const status = taken.value === "accepted" ? 202 : 200;
@@ -64,8 +68,9 @@ export class HookDoor {
     }
   }
 }
-/** Longer headers are dropped: no proof is that long. An id may be (rule HK4). */
-const headersOf = (headers: Headers): [string, string][] =>
-  [...headers]
-    .filter(([name, value]) => PASSED.test(name) && (value.length <= MAX_HEADER_CHARS || ID_HEADERS.has(name)))
-    .slice(0, MAX_HEADERS);
+/** Longer headers are dropped: no proof is that long. An id may be (rule HK4). Of too many, proofs and ids come first. */
+function headersOf(headers: Headers): [string, string][] {
+  const passed = [...headers].filter(([name, value]) => PASSED.test(name) && (value.length <= MAX_HEADER_CHARS || ID_HEADERS.has(name)));
+  const isNeeded = ([name]: [string, string]): boolean => NEEDED.has(name);
+  return [...passed.filter(isNeeded), ...passed.filter((header) => !isNeeded(header))].slice(0, MAX_HEADERS);
+}

@@ -37,3 +37,31 @@ describe("[HK8] [P19] bodies of requests to hooks", () => {
     assert.equal((await send(0, new Uint8Array(LIMITS.webhookBytes))).status, 202);
   });
 });
+
+test("[HK4] a request with very many headers keeps the ones that tell a delivery, its sender and its form", async () => {
+  let got: readonly string[] = [];
+  const taking: HookPort = {
+    hook: async ({ headers }) => {
+      got = headers.map(([name]) => name);
+      return { ok: true, value: "accepted" };
+    },
+  };
+  const needed = ["authorization", "idempotency-key", "webhook-id", "webhook-signature", "webhook-timestamp", "x-github-event"];
+  const headers = new Headers(needed.map((name) => [name, "x"] as [string, string]));
+  for (let number = 0; number < 100; number++) headers.set(`webhook-a${number}`, "x");
+  const response = await new HookDoor().respond(
+    new Request("http://gsv.test/", { method: "POST", headers, body: "{}" }),
+    "/hooks/h",
+    () => taking,
+  );
+  assert.deepEqual([response.status, got.length], [202, 64]);
+  assert.deepEqual([...got.slice(0, needed.length)].sort(), needed);
+});
+test("[HK8] the refusal of a large body tells the sender of a hook what to do, and speaks of no attachments", async () => {
+  const body = new Uint8Array(LIMITS.webhookBytes + 1);
+  const request = new Request("http://gsv.test/", { method: "POST", headers: { authorization: "Bearer x" }, body });
+  const response = await new HookDoor().respond(request, "/hooks/h", gateway);
+  const { hint } = (await response.json()) as { hint: string };
+  assert.equal(response.status, 413);
+  assert.match(hint, /Let the service send less/);
+});

@@ -14,7 +14,7 @@ const HTTP_TITLES: Partial<Record<ErrorReason, string>> = {
   "protocol.too_deep": "The body is nested too deeply.",
   "protocol.too_large": "The request is too large.",
   "protocol.unknown_method": "There is no such address.",
-  "protocol.unsupported": "This address does not take this method.",
+  "protocol.unsupported": "This address does not take this request.",
 };
 
 /** For requests of browsers to addresses that no page may use: there the setting `auth.allowedOrigins` changes nothing. */
@@ -35,14 +35,18 @@ export function problem(reason: ErrorReason, detail?: string, hint?: string): Pr
 }
 
 /** `status` replaces the status of the contract's table where HTTP has a more specific one. */
-export function problemResponse(reason: ErrorReason, detail?: string, status?: number, hint?: string): Response {
-  const body = { ...problem(reason, detail, hint), ...(status === undefined ? {} : { status }) };
+export function problemResponse(reason: ErrorReason, detail?: string, status?: number, hint?: string, title?: string): Response {
+  const body = {
+    ...problem(reason, detail, hint),
+    ...(status === undefined ? {} : { status }),
+    ...(title === undefined ? {} : { title }),
+  };
   return new Response(JSON.stringify(body), { status: body.status, headers: problemHeaders(reason) });
 }
 
 /** Another method than those of `allow`, such as `GET, POST`. */
 export function methodRefused(allow: string, detail: string, hint?: string): Response {
-  const response = problemResponse("protocol.unsupported", detail, 405, hint);
+  const response = problemResponse("protocol.unsupported", detail, 405, hint, "This address does not take this method.");
   response.headers.set("Allow", allow);
   return response;
 }

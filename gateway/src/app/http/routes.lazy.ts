@@ -15,7 +15,7 @@ import {
   checkRunRequest,
 } from "../../../../protocol/gen/validators/checks.js";
 import { type HttpTypes, httpContract, type SchemaOf, type StandardSchema, standardSchema } from "../../../../protocol/src/http.ts";
-import { problem, problemHeaders, SAFE_HEADERS } from "./problem.ts";
+import { methodRefused, problem, problemHeaders, SAFE_HEADERS } from "./problem.ts";
 
 /** No route that is served here reads a body: the table that explains what is wrong with one would be most of this part. */
 const notValid = (): string => "The body is not valid.";
@@ -42,6 +42,8 @@ const setSafe = (headers: Headers): void => {
 };
 
 export async function route(request: Request, onError: (error: unknown) => void): Promise<Response> {
+  if (request.method !== "GET" && new URL(request.url).pathname === contract.openapi.path)
+    return methodRefused("GET", "Send a GET request.");
   const response: unknown = await fetchRequestHandler({
     request,
     contract: served,

@@ -7,6 +7,7 @@ import { visible } from "../../prompt/hidden.ts";
 import type { HttpCaller, TaskPort, TaskRequest } from "../../ports/http.ts";
 import { readAtMost } from "./body.ts";
 import { bodyProblem } from "./body-problem.ts";
+import { isExact } from "./exact-number.ts";
 import { Slots } from "./slots.ts";
 import { failureResponse, methodRefused, problemResponse, SAFE_HEADERS } from "./problem.ts";
 
@@ -14,8 +15,7 @@ const KEY = /^[\x21-\x7e]{1,255}$/;
 const AGAIN = "Send it again in a second. With the same `Idempotency-Key` it is the same task.";
 const FORM = 'Send one object, such as {"agent_name": "triage", "instructions": "..."}.';
 const AS_TEXT = 'Send it as a text, such as "12345678901234567890".';
-const PLACE_CHARS = 128;
-const INTEGER = /^-?\d+$/;
+const PLACE_CHARS = 200;
 const SHORTER = "Shorten the instructions or the data, or name a file that the agent can read.";
 const isTask = (value: unknown): value is RunRequest => checkRunRequest(value);
 
@@ -56,11 +56,17 @@ export async function taskOf(request: Request): Promise<TaskRequest | Response> 
   const text = textOf(body);
   if (text !== undefined && nestsDeeper(text, LIMITS.valueDepth))
     return problemResponse("protocol.too_deep", `A task is nested at most ${LIMITS.valueDepth} levels deep.`);
-  const task = jsonOf(text);
+  const lost: string[] = [];
+  const task = jsonOf(text, lost);
   if (task === undefined) return problemResponse("protocol.invalid_params", "The body is not JSON.", 400, FORM);
-  const lost = lostIn(task, "");
-  if (lost !== undefined)
-    return problemResponse("protocol.invalid_params", `${visible(lost.place, PLACE_CHARS)}: ${lost.problem}.`, 400, AS_TEXT);
+  const [place] = lost;
+  if (place !== undefined)
+    return problemResponse(
+      "protocol.invalid_params",
+      `${visible(place, PLACE_CHARS)}: the agent would get this number as another one.`,
+      400,
+      AS_TEXT,
+    );
   const wrong = bodyProblem("RunRequest", task);
   if (wrong !== undefined || !isTask(task)) return problemResponse("protocol.invalid_params", wrong, 400);
   const { agent_name, instructions, payload } = task;
@@ -73,37 +79,30 @@ function textOf(body: Uint8Array): string | undefined {
     return undefined;
   }
 }
-/** Stands for a number that is too large. */
-class Lost {
-  readonly problem: string;
-  constructor(problem: string) {
-    this.problem = problem;
-  }
-}
-const INTEGER_LOST = new Lost(`this integer is too large to arrive unchanged (at most ${Number.MAX_SAFE_INTEGER})`);
-const NUMBER_LOST = new Lost("this number is too large");
-function jsonOf(text: string | undefined): unknown {
-  const check = (_key: string, value: unknown, { source = "" }: { readonly source?: string } = {}): unknown => {
-    if (typeof value !== "number") return value;
-    if (INTEGER.test(source)) return Number.isSafeInteger(value) ? value : INTEGER_LOST;
-    return Number.isFinite(value) ? value : NUMBER_LOST;
-  };
+/** `lost` gets the path of a number that the agent would get as another one. */
+function jsonOf(text: string | undefined, lost: string[]): unknown {
+  const check = (_key: string, value: unknown, { source = "" }: { readonly source?: string } = {}): unknown =>
+    typeof value === "number" && !isExact(source, value) ? LOST : value;
   try {
-    return text === undefined ? undefined : JSON.parse(text, check);
+    const value: unknown = text === undefined ? undefined : JSON.parse(text, check);
+    const path = pathOfLost(value);
+    if (path !== undefined) lost.push(path === "" ? "the body" : path.replace(/^\./, ""));
+    return value;
   } catch {
     return undefined;
   }
 }
-/** The first number that is too large, with its place, such as `payload.a[0]`. */
-function lostIn(value: unknown, place: string): { readonly place: string; readonly problem: string } | undefined {
-  if (value instanceof Lost) return { place: place === "" ? "The body" : place, problem: value.problem };
+const LOST = Symbol("a number that was read as another one");
+/** `.payload.a[0]`; undefined: there is none. Bodies are not nested deeply. */
+function pathOfLost(value: unknown): string | undefined {
+  if (value === LOST) return "";
   if (typeof value !== "object" || value === null) return undefined;
-  const parts: readonly (readonly [string, unknown])[] = Array.isArray(value)
-    ? value.map((part, index) => [`${place}[${index}]`, part] as const)
-    : Object.entries(value).map(([key, part]) => [place === "" ? key : `${place}.${key}`, part] as const);
-  for (const [at, part] of parts) {
-    const found = lostIn(part, at);
-    if (found !== undefined) return found;
+  for (const [name, part] of Object.entries(value)) {
+    const path = pathOfLost(part);
+    if (path === undefined) continue;
+    const step = Array.isArray(value) ? `[${name}]` : PLAIN_NAME.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
+    return step + path;
   }
   return undefined;
 }
+const PLAIN_NAME = /^[\w$-]+$/;

@@ -1,19 +1,20 @@
 /**
  * Creates a new agent's default files, once. Never overwrites a file and never restores a deleted one: a marker object says "making"
  * before and "made" after, so that interrupted work is completed and completed work is not repeated. A folder that a person filled
- * by hand gets no marker and no files.
+ * by hand, which says who the agent is, gets no marker and no files (rule AG5).
  */
 import { type Result, storageFailed } from "../../ports/result.ts";
 import { type Bucket, hasBody } from "../../storage/bucket.ts";
 import { originOf } from "../../storage/telling-bucket.ts";
-import { cacheOf } from "../../storage/workspace/cache.ts";
+import { isMeaningful } from "../../prompt/heartbeat.ts";
+import { type AgentFiles, cacheOf } from "../../storage/workspace/cache.ts";
 import { DEFAULT_FILES } from "./default-files.ts";
 import { contentTypeOf, fileKey, MARKER, parsePath } from "../../storage/keys.ts";
 
 type MarkerState = "making" | "made";
 const ABSENT = { etagDoesNotMatch: "*" } as const;
 const markerText = (state: MarkerState): string =>
-  `${JSON.stringify({ about: "Says that this workspace's default files were made. Leave it, or they come back when the folder is empty.", state })}\n`;
+  `${JSON.stringify({ about: "Says that this workspace's default files were made. Leave it, or deleted ones can come back.", state })}\n`;
 
 async function putAbsent(bucket: Bucket, agentId: string, name: string, text: string): Promise<void> {
   const path = parsePath(name);
@@ -60,24 +61,24 @@ export async function makeDefaults(bucket: Bucket, agentId: string, bootstrap: b
 export async function ensureDefaults(
   bucket: Bucket,
   agentId: string,
-  seen: { readonly empty: boolean; readonly marked: boolean },
+  seen: Pick<AgentFiles, "files" | "marked" | "own">,
 ): Promise<Result<boolean>> {
   const settled = knownOf(bucket);
-  if (!seen.empty && (!seen.marked || settled.has(agentId))) return { ok: true, value: false };
+  if (seen.marked ? settled.has(agentId) : seen.own) return { ok: true, value: false };
   const marker = fileKey(agentId, MARKER);
   try {
-    if (seen.marked) {
+    // Another instance may do the same now. A file is put only when it does not exist.
+    const begun = seen.marked ? null : await bucket.put(marker, markerText("making"), { ...markerOptions, onlyIf: ABSENT });
+    if (begun === null) {
       const object = await bucket.get(marker);
       const text = object && hasBody(object) ? await object.text() : "";
       if (!text.includes('"making"')) {
         settled.add(agentId);
-        return { ok: true, value: false };
+        return { ok: true, value: !seen.marked };
       }
-    } else {
-      // Another instance may do the same now. A file is put only when it does not exist.
-      await bucket.put(marker, markerText("making"), { ...markerOptions, onlyIf: ABSENT });
     }
-    await fill(bucket, agentId, true);
+    // In the first meeting the agent would not see the tasks that it has already.
+    await fill(bucket, agentId, !isMeaningful(seen.files.get("HEARTBEAT.md")?.text ?? ""));
     await bucket.put(marker, markerText("made"), markerOptions);
     settled.add(agentId);
     return { ok: true, value: true };

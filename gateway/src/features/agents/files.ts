@@ -5,9 +5,9 @@
 import { type Result, storageFailed } from "../../ports/result.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { DEFINITION_FILE } from "../../storage/workspace/protection.ts";
-import { PROMPT_FILES } from "../../storage/workspace/cache.ts";
+import { isOwnFolder, PROMPT_FILES } from "../../storage/workspace/cache.ts";
 import { makeDefaults } from "./defaults.ts";
-import { agentFolder } from "../../storage/keys.ts";
+import { agentFolder, MARKER } from "../../storage/keys.ts";
 
 export interface AgentFile {
   readonly path: string;
@@ -17,7 +17,7 @@ export interface AgentFile {
 export interface AgentFolder {
   /** The prompt's files, by name. */
   readonly files: readonly AgentFile[];
-  /** False while BOOTSTRAP.md exists or the folder is empty, that is before the end of the first meeting. */
+  /** False while BOOTSTRAP.md exists or the default files are still to be made, that is before the end of the first meeting. */
   readonly commissioned: boolean;
   /** agent.yaml, whether or not it is in force. */
   readonly definition?: AgentFile;
@@ -54,12 +54,13 @@ export function createAgentFiles(bucket: Bucket): AgentFilesStore {
       ];
       const bootstrap = top.objects.some(({ key, size }) => key === `${prefix}BOOTSTRAP.md` && size > 0);
       const definition = top.objects.find(({ key, size }) => key === `${prefix}${DEFINITION_FILE}` && size > 0);
-      const empty = top.objects.length === 0 && top.delimitedPrefixes.length === 0;
+      const names = [...top.objects.map(({ key }) => key), ...top.delimitedPrefixes].map((key) => key.slice(prefix.length));
+      const begun = isOwnFolder(names) || names.includes(MARKER) || definition !== undefined;
       return {
         ok: true,
         value: {
           files: found.map(shown),
-          commissioned: !bootstrap && !empty,
+          commissioned: !bootstrap && begun,
           ...(definition === undefined ? {} : { definition: shown(definition) }),
         },
       };

@@ -36,7 +36,9 @@ const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 /** The sender's id of a delivery. A digest stands for an id of another form, so that each sender's id tells a repeated delivery. */
 export function deliveryId(text: string | undefined): { readonly id?: string } {
   if (text === undefined || text === "") return {};
-  return { id: ID.test(text) ? text : `sha256:${createHash("sha256").update(text).digest("hex")}` };
+  // Halves of surrogate pairs are all the same in UTF-8; JSON escapes them.
+  const bytes = text.isWellFormed() ? text : JSON.stringify(text);
+  return { id: ID.test(text) ? text : `sha256:${createHash("sha256").update(bytes).digest("hex")}` };
 }
 /** An id that is signed, as Standard Webhooks have it. */
 const signedId = (text: string | undefined): string | undefined => (text !== undefined && ID.test(text) ? text : undefined);

@@ -1,10 +1,10 @@
 /** The forms of signatures, with the published test vectors of each. */
 import assert from "node:assert/strict";
-import { createHmac } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { describe, test } from "node:test";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { HookForm } from "../../../../protocol/gen/types.ts";
-import { claimOf, hasBearer, keyOf, sign, signedDigest } from "./signature.ts";
+import { claimOf, deliveryId, hasBearer, keyOf, sign, signedDigest } from "./signature.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const headers = (given: Readonly<Record<string, string>>): ReadonlyMap<string, string> => new Map(Object.entries(given));
@@ -127,4 +127,12 @@ test("[HK2] a secret of Standard Webhooks has 24 to 64 bytes", () => {
   ] as const)
     assert.equal(keyOf("standard", `${PREFIX}${Buffer.alloc(length, 7).toString("base64")}`) !== undefined, fits, String(length));
   assert.equal(keyOf("standard", "a secret without the prefix, and long enough"), undefined);
+});
+
+test("[HK4] ids with different halves of surrogate pairs are different ids", () => {
+  const ids = ["\ud801N", "\ud802N", "\ufffdN"].map((text) => deliveryId(text).id);
+  assert.equal(new Set(ids).size, 3);
+  assert.equal(deliveryId("evt_1").id, "evt_1");
+  // As earlier versions have stored it.
+  assert.equal(deliveryId("ü").id, `sha256:${createHash("sha256").update("ü").digest("hex")}`);
 });

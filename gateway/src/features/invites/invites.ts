@@ -41,7 +41,8 @@ export class Invites {
 
   async create(now: number, { kind, name }: InviteCreateParams): Promise<Result<InviteCreateResult>> {
     const { ids, tokens } = this.#ports;
-    const misnamed = name === undefined ? undefined : machineNameProblem(name);
+    // A client's name is a note in the list of tokens, and names no machine.
+    const misnamed = kind === "client" || name === undefined ? undefined : machineNameProblem(name);
     const problem = misnamed ?? (kind === "node" ? tokens.nameProblem(name, now) : undefined);
     if (problem !== undefined) return fail("protocol.invalid_params", problem.message, problem.hint);
     const secret = ids.name(SECRET_CHARS);

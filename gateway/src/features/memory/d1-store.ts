@@ -24,6 +24,7 @@ import { once } from "../../../../protocol/runtime/once.ts";
 import { guardedRows, migrateRows, type RowDatabase } from "../../storage/rows.ts";
 import { D1VectorIndexRows, INDEXED, OUTDATED, removalOf } from "./d1-vector-index.ts";
 import { MEMORY_MIGRATIONS } from "./migrations.ts";
+import { isSameMemory } from "./same-memory.ts";
 import { packed, unpacked } from "./vector-text.ts";
 
 type Row = {
@@ -163,7 +164,7 @@ export class D1Memory implements LongTermMemory, MemoryVectors {
   async #ofEarlierVersion(scope: MemoryScope, memory: NewMemory): Promise<StoredMemory | undefined> {
     if (memory.earlierCallId === undefined) return undefined;
     const row = await this.#ofCall(scope, { ...memory, callId: memory.earlierCallId });
-    return row?.content === memory.content.toWellFormed() ? row : undefined;
+    return row !== undefined && isSameMemory(row, memory) ? row : undefined;
   }
 
   get(scope: MemoryScope, ids: readonly string[]): Promise<Result<ReadonlyMap<string, StoredMemory>>> {

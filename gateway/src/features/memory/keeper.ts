@@ -26,6 +26,7 @@ import type { Vector } from "../../ports/embeddings.ts";
 import type { VectorIndex } from "../../ports/vector-index.ts";
 import type { MemoryNear, MemorySearchPort, SearchPort } from "../../ports/search.ts";
 import { OWNER } from "../../ports/taint.ts";
+import { isSameMemory, wellFormed } from "./same-memory.ts";
 import { readUlid, ULID_BYTES, ulid } from "./ulid.ts";
 
 export interface KeeperPorts extends MemorySearchPort, AgentDefinitionsPort, Pick<KernelPorts, "ids" | "log" | "now" | "scrub"> {
@@ -108,12 +109,14 @@ export class MemoryKeeper {
       taint: OWNER,
       sessionKey: "",
       callId: `${tokenId}/${requestId}`,
-      earlierCallId: requestId,
+      // With a slash it could be the whole id of another token's request.
+      ...(requestId.includes("/") ? {} : { earlierCallId: requestId }),
       createdAt: this.#ports.now(),
     });
     if (!stored.ok) return stored;
     const { memory, isNew } = stored.value;
-    if (!isNew && memory.content !== text.toWellFormed())
+    const asked = supersedes === undefined ? {} : { supersedes: readUlid(supersedes) ?? supersedes };
+    if (!isNew && !isSameMemory(memory, { content: text, metadata, ...asked }))
       return fail("task.key_reused", "The same requestId was sent before with another memory.", "Send a new requestId with a new memory.");
     return succeed({ memory: this.shown(memory), added: isNew });
   }
@@ -124,7 +127,11 @@ export class MemoryKeeper {
     const id = ulid(memory.createdAt, ids.bytes(ULID_BYTES));
     const store = () =>
       this.#announced((awaitsVector) =>
-        rows.store(scopeOf(agentId), { ...memory, id, ...(supersedes === undefined ? {} : { supersedes }) }, awaitsVector),
+        rows.store(
+          scopeOf(agentId),
+          { ...memory, ...wellFormed(memory), id, ...(supersedes === undefined ? {} : { supersedes }) },
+          awaitsVector,
+        ),
       );
     return supersedes === undefined ? store() : this.#unindexed(store);
   }

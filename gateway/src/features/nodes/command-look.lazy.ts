@@ -8,6 +8,7 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import { ALWAYS_ASKED, DEFAULT_MODE, decide } from "../../policy/decide.ts";
 import { Policies } from "../../policy/load.ts";
 import { TOOL_CALL } from "../../ports/audit.ts";
+import { unknownMachine } from "../../kernel/machine-name.ts";
 import type { CommandLook, CommandSeen } from "../../ports/nodes.ts";
 import type { Decision } from "../../ports/policy.ts";
 import type { Result } from "../../ports/result.ts";
@@ -39,7 +40,7 @@ const wrong = (why: string): CommandSeen => ({ kind: "wrong", why });
 export async function lookByCommand(ports: CommandLookPorts, look: CommandLook): Promise<CommandSeen> {
   const { nodes, links, config, definitionOf } = ports;
   const { nodeId, taint } = look;
-  if (!nodes.exists(nodeId)) return wrong(`names the machine ${nodeId}, which this gateway does not know. See \`gsv nodes list\``);
+  if (!nodes.exists(nodeId)) return wrong(unknownMachine(nodeId));
   await links.arrival(nodeId);
   const name = machineToolName(nodeId, TOOL);
   const entry = links.tools().find(({ definition }) => definition.name === name);

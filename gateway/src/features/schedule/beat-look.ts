@@ -3,8 +3,10 @@
  * and when others wrote, and changes nothing. What pages and machines have to answer is asked by the caller, between two looks.
  */
 import type { HeartbeatSkip } from "../../../../protocol/gen/types.ts";
+import { unknownMachine } from "../../kernel/machine-name.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { ChannelsOutPort } from "../../ports/channels.ts";
+import type { NodesPort } from "../../ports/nodes.ts";
 import type { SessionsPort } from "../../ports/sessions.ts";
 import type { SpendPort } from "../../ports/spend.ts";
 import { isForeign, type Taint } from "../../ports/taint.ts";
@@ -17,6 +19,7 @@ import {
   type Facts,
   type Instructions,
   isAsked,
+  problemOf,
   readInstructions,
   unreadSince,
   wrong,
@@ -26,13 +29,13 @@ import { fileKey, parsePath } from "../../storage/keys.ts";
 import { taintOf } from "../../storage/versions.ts";
 import type { BeatBody } from "./job.ts";
 
-export interface LookPorts extends SessionsPort, SpendPort, ChannelsOutPort, Pick<KernelPorts, "config" | "now"> {
+export interface LookPorts extends SessionsPort, SpendPort, ChannelsOutPort, NodesPort, Pick<KernelPorts, "config" | "now"> {
   readonly bucket: Pick<Bucket, "get" | "head">;
 }
 /** What a look has found, for the next one. */
 export type Found = Pick<BeatBody, "marks" | "failing">;
 export type Look =
-  /** `condition`: the one that is wrong, as the file has it. */
+  /** `condition`: one that is wrong and that only a look can judge, as the file has it. */
   | {
       readonly kind: "skip";
       readonly reason: HeartbeatSkip;
@@ -67,7 +70,7 @@ export async function look(ports: LookPorts, { agentId, sessionKey, beat, byHand
   if (!byHand && hours !== undefined && !isWithin(hours, ports.now())) return skip("hours", "The active hours are over.");
   const { instructions, taint } = await readFile(ports, agentId);
   if (instructions.kind === "empty") return skip("empty", "HEARTBEAT.md has no task.");
-  if (instructions.kind === "wrong") return skip("wrong", instructions.problem);
+  if (instructions.kind === "wrong") return skip("wrong", (await standsStill(ports, agentId, instructions)) ?? instructions.problem);
   const { conditions } = instructions;
   const asked = conditions.filter(isAsked);
   if (asked.length > 0 && answers === undefined) {
@@ -75,8 +78,9 @@ export async function look(ports: LookPorts, { agentId, sessionKey, beat, byHand
     return (await blocked(ports, agentId, sessionKey)) ?? { kind: "ask", asked, ...(taint === undefined ? {} : { taint }) };
   }
   const { facts, wrong } = await factsOf(ports, agentId, conditions, beat, answers);
-  const [first] = wrong;
-  if (first !== undefined) return { kind: "skip", reason: "wrong", text: wrongText(first), condition: first[0] };
+  // Of several, the first that only a look can judge says how long the reason holds.
+  const condition = asked.find(({ text }) => wrong.has(text))?.text;
+  if (wrong.size > 0) return { ...skip("wrong", problemOf([], wrong)), ...(condition === undefined ? {} : { condition }) };
   const at = facts.now;
   const { due, marks } = check(conditions, beat.marks, facts);
   const { failing, tell } = failingAfter(beat.failing ?? {}, facts.answers, at);
@@ -91,11 +95,18 @@ export async function look(ports: LookPorts, { agentId, sessionKey, beat, byHand
   const sentences = tell.flatMap((text) => (failing[text] === undefined ? [] : [failingSentence(text, failing[text])]));
   return { kind: "wake", because: due, failing: sentences, found: { marks, failing: toldOf(failing, tell, at) } };
 }
-export const wrongText = ([condition, why]: readonly [condition: string, why: string]): string =>
-  `\`${condition}\` in HEARTBEAT.md ${why}.`;
+/** What stops the heartbeat, as far as file, channels and the list of machines show it: pages and machines are asked by a look only. */
+export async function standsStill(ports: FactPorts, agentId: string, instructions: Instructions): Promise<string | undefined> {
+  if (instructions.kind === "empty") return undefined;
+  const lines = instructions.kind === "wrong" ? instructions.lines : [];
+  if (instructions.kind === "wrong" && lines.length === 0) return instructions.problem;
+  const { wrong } = await factsOf(ports, agentId, instructions.conditions, { marks: {} });
+  return lines.length === 0 && wrong.size === 0 ? undefined : problemOf(lines, wrong);
+}
+type FactPorts = Pick<LookPorts, "bucket" | "channelsOut" | "config" | "nodes" | "now">;
 /** `wrong`: conditions that cannot be followed, each with the end of a sentence that begins with it. */
 export async function factsOf(
-  ports: Pick<LookPorts, "bucket" | "channelsOut" | "config" | "now">,
+  ports: FactPorts,
   agentId: string,
   conditions: readonly Condition[],
   { marks, settings }: Pick<BeatBody, "marks"> & { readonly settings?: Pick<BeatBody["settings"], "hours"> },
@@ -111,6 +122,8 @@ export async function factsOf(
     const { text } = condition;
     const answer = asked.get(text);
     if (answer?.kind === "wrong") wrong.set(text, answer.why);
+    else if (condition.kind === "exec" && !ports.nodes.list().some(({ nodeId }) => nodeId === condition.nodeId))
+      wrong.set(text, unknownMachine(condition.nodeId));
     if (condition.kind !== "unread") continue;
     const { channel } = condition;
     const last = channelsOut.lastFromOthers(channel, agentId, unreadSince(text, marks, now));

@@ -16,7 +16,7 @@ import { type Result, succeed } from "../../ports/result.ts";
 import type { StopPort } from "../../ports/sessions.ts";
 import { type Instructions, isAsked } from "../../schedule/precheck.ts";
 import { checkBeat, type CheckPorts } from "./beat-check.ts";
-import { factsOf, readFile, wrongText } from "./beat-look.ts";
+import { readFile, standsStill } from "./beat-look.ts";
 import type { BeatRows } from "./beat-rows.ts";
 import { beatId, type Job, type JobRun } from "./job.ts";
 import type { JobStore } from "./job-store.ts";
@@ -114,7 +114,7 @@ export class Beats {
     if (read.value === undefined || job === undefined) return { enabled: false, ...withoutWrong(happened) };
     const { everyMs, target, hours } = read.value;
     const { instructions } = await readFile(this.#ports, agentId);
-    const problem = await this.#problemOf(agentId, instructions);
+    const problem = await standsStill(this.#ports, agentId, instructions);
     return {
       enabled: job.enabled,
       ...(problem === undefined ? {} : { problem }),
@@ -126,15 +126,6 @@ export class Beats {
       ...failingOf(job),
       ...(problem !== undefined || stillStands(instructions, condition) ? happened : withoutWrong(happened)),
     };
-  }
-  /** What stops the heartbeat, as far as the file and the channels show it: pages and machines are asked by a look only. */
-  async #problemOf(agentId: string, instructions: Instructions): Promise<string | undefined> {
-    if (instructions.kind === "empty") return undefined;
-    if (instructions.kind === "wrong") return instructions.problem;
-    const unread = instructions.conditions.filter(({ kind }) => kind === "unread");
-    const { wrong } = await factsOf(this.#ports, agentId, unread, { marks: {} });
-    const [first] = wrong;
-    return first && wrongText(first);
   }
   /** Also of a heartbeat that is switched off. */
   #happened(id: string): { readonly happened: Happened; readonly condition: string | undefined } {

@@ -10,8 +10,9 @@ import type { StopPort } from "../../ports/sessions.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { builtinPaths } from "../../storage/skills/builtin/index.ts";
 import { readableFile } from "../../storage/workspace/readable.ts";
-import { currentFile, isFolder, receiveProblem, replaceProblem, treeProblem } from "../../storage/workspace/received.ts";
-import { isOfClient, pairProblem, parseEndpoint, type Endpoint } from "./endpoint.ts";
+import { receiveProblem } from "../../storage/workspace/protection.ts";
+import { currentFile, isFolder, replaceProblem, treeProblem } from "../../storage/workspace/received.ts";
+import { clientProblem, type Endpoint, isOfClient, parseEnds } from "./endpoint.ts";
 import type { TransferRunner } from "./runner.ts";
 import type { NewTransfer, TransferRow, TransferStore } from "./store.ts";
 
@@ -100,16 +101,15 @@ async function admit(ports: CreatePorts, asked: NewTransfer): Promise<Result<voi
   const { config, store, runner, stopped } = ports;
   if (stopped() !== undefined) return STOPPED;
   if (!config.hasAgent(asked.agentId)) return unknownAgent(config, asked.agentId);
-  const [from, to] = [parseEndpoint(asked.source), parseEndpoint(asked.destination)];
-  if (!from.ok) return from;
-  if (!to.ok) return to;
-  const pair = pairProblem(from.value, to.value);
-  if (pair !== undefined) return fail("transfer.bad_endpoint", pair, "`gsv cp --help` shows what can be copied.");
+  const ends = parseEnds(asked.source, asked.destination);
+  if (!ends.ok) return ends;
+  const { from, to } = ends.value;
   const problem =
-    machineProblem(ports, asked, from.value) ??
-    machineProblem(ports, asked, to.value) ??
-    (await destinationProblem(ports, asked, to.value)) ??
-    (await sourceProblem(ports, asked, from.value));
+    (asked.sessionKey === undefined ? undefined : clientProblem(ends.value)) ??
+    machineProblem(ports, from) ??
+    machineProblem(ports, to) ??
+    (await destinationProblem(ports, asked, to)) ??
+    (await sourceProblem(ports, asked, from));
   if (problem !== undefined) return problem;
   const open = store.open();
   const running = open.filter((row) => !runner.isLeft(row));
@@ -126,9 +126,7 @@ async function admit(ports: CreatePorts, asked: NewTransfer): Promise<Result<voi
 }
 
 /** Why the machine of an end can't take part. */
-function machineProblem(ports: CreatePorts, { sessionKey }: NewTransfer, endpoint: Endpoint): Failure | undefined {
-  if (endpoint.kind === "client" && sessionKey !== undefined)
-    return fail("transfer.bad_endpoint", "An agent has no files of its own machine.", "Write NODE:PATH or gsv:PATH.");
+function machineProblem(ports: CreatePorts, endpoint: Endpoint): Failure | undefined {
   return endpoint.kind === "node" ? nodeProblem(ports, endpoint.nodeId) : undefined;
 }
 function nodeProblem({ nodes, connections }: CreatePorts, nodeId: string): Failure | undefined {

@@ -1,6 +1,7 @@
 /** The two ends of a transfer, as people and models write them: `NODE:PATH` and `gsv:PATH`; as programs write their own: `@:PATH`. PURE. */
-import type { Result } from "../../ports/result.ts";
+import { type Failure, failure, type Result } from "../../ports/result.ts";
 import { parsePath, type WorkspacePath } from "../../storage/keys.ts";
+import { receiveProblem } from "../../storage/workspace/protection.ts";
 import { isMachineName } from "../../tools/registry.ts";
 
 export type Endpoint =
@@ -46,4 +47,30 @@ export function pairProblem(source: Endpoint, destination: Endpoint): string | u
   if (source.kind === "node" && destination.kind === "node" && source.nodeId === destination.nodeId)
     return `Both ends are on \`${source.nodeId}\`, which can copy its files by itself.`;
   return undefined;
+}
+
+export interface Ends {
+  readonly from: Endpoint;
+  readonly to: Endpoint;
+}
+/** Both ends, when a file can be copied from one to the other. */
+export function parseEnds(source: string, destination: string): Result<Ends> {
+  const [from, to] = [parseEndpoint(source), parseEndpoint(destination)];
+  if (!from.ok) return from;
+  if (!to.ok) return to;
+  const pair = pairProblem(from.value, to.value);
+  if (pair !== undefined) return failure("transfer.bad_endpoint", pair, "`gsv cp --help` shows what can be copied.");
+  return { ok: true, value: { from: from.value, to: to.value } };
+}
+/** Why an agent has no part in a copy with these ends. */
+export function clientProblem({ from, to }: Ends): Failure | undefined {
+  if (from.kind !== "client" && to.kind !== "client") return undefined;
+  return failure("transfer.bad_endpoint", "An agent has no files of its own machine.", "Write NODE:PATH or gsv:PATH.");
+}
+/** Why a copy that an agent asks for is refused in any case (rule AP17). */
+export function alwaysRefused(source: string, destination: string): Failure | undefined {
+  const ends = parseEnds(source, destination);
+  if (!ends.ok) return ends;
+  const { to } = ends.value;
+  return clientProblem(ends.value) ?? (to.kind === "workspace" ? receiveProblem("AGENT", to.path) : undefined);
 }

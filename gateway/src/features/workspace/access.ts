@@ -3,10 +3,10 @@
  * the files that make the agent itself, skills, and the results of its own calls; it may change nothing. protection.ts says which
  * files are protected.
  */
-import type { GsvError } from "../../ports/result.ts";
+import type { Failure, GsvError } from "../../ports/result.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
 import { parseFolder, parsePath } from "../../storage/keys.ts";
-import { refusal } from "../../storage/workspace/protection.ts";
+import { placeRefusal, refusal } from "../../storage/workspace/protection.ts";
 
 const PUBLIC_FILES = new Set(["SOUL.md", "IDENTITY.md", "AGENTS.md"]);
 
@@ -16,11 +16,19 @@ export function mayRead(identity: SessionIdentity, given: string): boolean {
   if (!path.ok) return false;
   return PUBLIC_FILES.has(path.value) || path.value.startsWith("skills/") || path.value.startsWith(`results/${identity.ref}-`);
 }
-/** Why this session may not change the file; undefined: it may. The store refuses an invalid path. */
-export function writeRefusal(identity: SessionIdentity, given: string): GsvError | undefined {
+/** Why this session may not change the file; undefined: it may. `writes`: the change leaves a file there. The store refuses an invalid path. */
+export function writeRefusal(identity: SessionIdentity, given: string, writes = true): GsvError | undefined {
   const path = parsePath(given);
   if (!path.ok) return identity.isOwnersSession ? undefined : path.error;
-  return refusal(path.value, identity.isOwnersSession ? "owner" : "other", identity.agentId);
+  const place = writes ? placeRefusal(path.value) : undefined;
+  return place ?? refusal(path.value, identity.isOwnersSession ? "owner" : "other", identity.agentId);
+}
+/** Why no session may change the file (rule AP17). */
+export function alwaysRefused(given: string, writes: boolean): Failure | undefined {
+  const path = parsePath(given);
+  if (!path.ok) return path;
+  const error = (writes ? placeRefusal(path.value) : undefined) ?? refusal(path.value, "owner", "AGENT");
+  return error && { ok: false, error };
 }
 /** Whether a folder may be listed. The caller filters its files by `mayRead`. */
 export function mayList(identity: SessionIdentity, given: string | undefined): boolean {

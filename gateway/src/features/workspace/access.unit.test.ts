@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SessionIdentity } from "../../ports/session.ts";
-import { mayList, mayRead, writeRefusal } from "./access.ts";
+import { alwaysRefused, mayList, mayRead, writeRefusal } from "./access.ts";
 
 const owner = { ref: "own", isOwnersSession: true } as unknown as SessionIdentity;
 const guest = { ref: "abc", isOwnersSession: false } as unknown as SessionIdentity;
@@ -25,4 +25,14 @@ test("[S10] only the owner's session changes files; an invalid path is the store
   assert.equal(writeRefusal(owner, "../x"), undefined);
   assert.equal(writeRefusal(guest, "notes.md")?.reason, "auth.forbidden");
   assert.notEqual(writeRefusal(guest, "../x"), undefined);
+});
+test("[WF5] [AP17] no session writes below a file that the gateway knows by name; what is there can be deleted", () => {
+  for (const path of ["MEMORY.md/y", "soul.md/y", "agent.yaml/x", "workspace.json/x"]) {
+    assert.equal(writeRefusal(owner, path)?.reason, "workspace.protected", path);
+    assert.equal(writeRefusal(owner, path, false), undefined, path);
+    assert.deepEqual([alwaysRefused(path, true)?.error.reason, alwaysRefused(path, false)], ["workspace.protected", undefined], path);
+  }
+  for (const path of ["workspace.json", "sessions/x", "memory/quarantine/x", "agent.yaml"])
+    assert.equal(alwaysRefused(path, false)?.error.reason, "workspace.protected", path);
+  for (const path of ["SOUL.md", "notes/a.md", "skills/x/SKILL.md"]) assert.equal(alwaysRefused(path, true), undefined, path);
 });

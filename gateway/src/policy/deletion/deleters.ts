@@ -14,7 +14,7 @@ import { asGit, GIT_PROGRAM, nameOf } from "../wrappers.ts";
 export const DELETERS: ReadonlySet<string> = new Set(
   (
     "rm grm srm zf_rm remove-item wipe unlink shred truncate rimraf premove rmrf find gfind bfs git rsync tar gtar bsdtar star cmake zip 7z 7za 7zr 7zz rar rclone " +
-    "aws gsutil hg svn bzr fossil zstd lz4 gio lha fdupes jdupes rdfind tmpreaper tmpwatch"
+    "aws gsutil s3cmd hg svn bzr fossil zstd lz4 gio lha fdupes jdupes rdfind tmpreaper tmpwatch"
   ).split(" "),
 );
 
@@ -104,6 +104,9 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "aws":
     case "gsutil":
       return args.some((arg) => /^(?:rm|--delete|-d)$/.test(arg)) ? "many" : 0;
+    case "s3cmd":
+    case "lftp":
+      return byMirror(args);
     case "rg":
       return byPreprocessor(args);
     case "hg":
@@ -181,6 +184,9 @@ const byCargo = (args: readonly string[], trust: TemporaryTrust): number | "many
   })
     ? "many"
     : 0;
+/** Make a folder the same as another one, elsewhere or here. */
+const byMirror = (args: readonly string[]): number | "many" =>
+  args.some((arg) => /^(?:del|rm|--delete-r\w*)$|\bmirror\b[^;]{0,300}\s(?:--del|-[A-Za-z]{0,9}e)/.test(arg)) ? "many" : 0;
 /** ripgrep gives each file to the program of `--pre`. */
 const byPreprocessor = (args: readonly string[]): number | "many" =>
   args.some((arg, at) => givesDeleter(arg, /^--pre=/) || (arg === "--pre" && givesDeleter(args[at + 1], /^/))) ? "many" : 0;

@@ -3,6 +3,43 @@ import { describe, it } from "node:test";
 import { all, each } from "./deletion-cases.ts";
 import { deletesInLoop } from "./deletion-in-loops.ts";
 
+describe("[PO13] deletions by less common shells and programs", () => {
+  it("many: shells, code, documents and mirrors", () => {
+    const many = [
+      "osh -c 'rm -rf d'",
+      "es -c 'rm -rf d'",
+      "rc -c 'rm -rf d'",
+      "echo rm -rf d | osh",
+      'crystal eval \'require "file_utils"; FileUtils.rm_rf("d")\'',
+      "guile -c '(delete-file-recursively \"d\")'",
+      'octave --eval \'rmdir("d","s")\'',
+      'octave-cli --eval \'rmdir("d", "s")\'',
+      "latexmk -e 'system(\"rm -rf d\")'",
+      "pdflatex -shell-escape '\\write18{rm -rf d}'",
+      "xelatex --shell-escape '\\immediate\\write18{rm -rf d}\\end'",
+      "s3cmd sync --delete-removed s3://x d",
+      "s3cmd del -r s3://x",
+      "lftp -c 'local rm -rf d'",
+      "lftp -c 'mirror --delete x d'",
+    ];
+    assert.deepEqual(all(many), each(many, "many"));
+    const few = [
+      "crystal build a.cr",
+      "crystal eval 'puts 1'",
+      "latexmk -pdf paper.tex",
+      "latexmk -c",
+      "pdflatex -interaction=nonstopmode paper.tex",
+      "s3cmd sync d s3://x",
+      "s3cmd ls",
+      "lftp -c 'mirror x d'",
+      "octave --eval 'disp(1)'",
+      "echo es | grep -c es",
+      "git tag 1.0-rc && git push origin rc",
+    ];
+    assert.deepEqual(all(few), each(few, "few"));
+  });
+});
+
 describe("[PO13] deletions behind programs that run a command for others", () => {
   it("many: a command in an address, for each repository or package, beside others, or in a terminal", () => {
     const many = [

@@ -55,7 +55,7 @@ function isMentioned(text: string, program: string, reading: Reading): boolean {
 }
 /** Functions of common languages that delete a folder with what is in it. */
 const REMOVES_FOLDERS =
-  /(?:\b|\s-[a-z]{0,3}e)(?:_{0,2}rmtree(?:_\w{1,20})?|remove_tree|rm_rf|rm_r|remove_dir(?:_all)?|remove_entry(?:_secure)?|deltree|del_dir_r|RemoveAll|deleteRecursively|emptyDir(?:Sync)?)\b|\b(?:deleteDir(?:ectory)?|cleanDirectory)\s{0,9}\(|\([\w:]{0,20}\bdelete-(?:directory|tree)\b|\bunlink[\s(]*(?:glob|<|@|for(?:each)?\b)|\b(?:delete|unlink|rm|rm_f|remove)\b[\s(]{0,9}\*[A-Za-z_]|\bfile\s+del(?:e|et|ete)?\s+-f|\bdelete\s*\([^()]{0,300},\s*["']?rf["']?\s*\)|(?<!\bDeno\W{0,9})\bremoveSync\b|\brm\s{0,9}\(\s{0,9}\\?["'`]-[A-Za-z]{0,9}[rR]/;
+  /(?:\b|\s-[a-z]{0,3}e)(?:_{0,2}rmtree(?:_\w{1,20})?|remove_tree|rm_rf|rm_r|remove_dir(?:_all)?|remove_entry(?:_secure)?|deltree|del_dir_r|RemoveAll|deleteRecursively|emptyDir(?:Sync)?)\b|\b(?:deleteDir(?:ectory)?|cleanDirectory)\s{0,9}\(|\([\w:]{0,20}\bdelete-(?:directory|tree|file-recursively)\b|\brmdir\s{0,9}\([^()]{0,300},\s{0,9}["']s["']\s{0,9}\)|\bunlink[\s(]*(?:glob|<|@|for(?:each)?\b)|\b(?:delete|unlink|rm|rm_f|remove)\b[\s(]{0,9}\*[A-Za-z_]|\bfile\s+del(?:e|et|ete)?\s+-f|\bdelete\s*\([^()]{0,300},\s*["']?rf["']?\s*\)|(?<!\bDeno\W{0,9})\bremoveSync\b|\brm\s{0,9}\(\s{0,9}\\?["'`]-[A-Za-z]{0,9}[rR]/;
 /** Python that makes an environment in a folder, which it empties first. */
 const CLEARS = /\b(?:venv|EnvBuilder|virtualenv)\b[^\n]{0,300}\bclear\s{0,9}=\s{0,9}(?!False|0)/;
 /** JavaScript that deletes a folder by an option, which may stand anywhere in the code. `rm` is a function, not the program. */

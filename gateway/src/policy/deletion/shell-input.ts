@@ -7,7 +7,7 @@ import { withoutQuotes } from "../quotes.ts";
 export type ReadsInput = "yes" | "unsure" | "no";
 
 /** Have the options of sh. Others have options with values. */
-const LIKE_SH: ReadonlySet<string> = new Set("sh bash rbash dash ash zsh ksh mksh yash csh tcsh . source".split(" "));
+const LIKE_SH: ReadonlySet<string> = new Set("sh bash rbash dash ash zsh ksh mksh yash osh ysh csh tcsh . source".split(" "));
 /** Long options of those that take the next word. */
 const TAKES_NEXT = /^--?(?:rcfile|init-file|emulate)$/;
 const IS_COMMAND = /^(?:-[A-Za-z]*c|--?[Cc]ommands?|--?[Ee]ncoded[Cc]ommand|--?[Ff]ile)$/;

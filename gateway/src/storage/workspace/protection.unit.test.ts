@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ERRORS } from "../../../../protocol/gen/errors.ts";
 import { parsePath, type WorkspacePath } from "../keys.ts";
-import { type Protection, protectionOf, refusal } from "./protection.ts";
+import { isMemory, placeRefusal, type Protection, protectionOf, refusal } from "./protection.ts";
 
 const path = (text: string): WorkspacePath => {
   const parsed = parsePath(text);
@@ -21,6 +21,13 @@ const TABLE: readonly (readonly [string, Protection])[] = [
   ["agent.yaml", "definition"],
   ["Agent.YAML", "definition"],
   ["notes/agent.yaml", "plain"],
+  ["workspace.json", "mark"],
+  ["Workspace.JSON", "mark"],
+  ["notes/workspace.json", "plain"],
+  ["MEMORY.md/y", "protected"],
+  ["soul.MD/a/b", "protected"],
+  ["agent.yaml/x", "protected"],
+  ["workspace.json/x", "protected"],
   ["skills/mail/SKILL.md", "protected"],
   ["skills/mail/deep/notes.txt", "protected"],
   ["sessions/s-1.jsonl.gz", "sealed"],
@@ -57,6 +64,7 @@ describe("[WF5][S10][AD5] protected files", () => {
         sealed: ["workspace.protected", "workspace.protected"],
         quarantine: ["workspace.protected", "workspace.protected"],
         definition: ["workspace.protected", "workspace.protected"],
+        mark: ["workspace.protected", "workspace.protected"],
         folder: ["path.not_a_file", "path.not_a_file"],
         protected: [undefined, "workspace.protected"],
         plain: [undefined, "auth.forbidden"],
@@ -64,6 +72,17 @@ describe("[WF5][S10][AD5] protected files", () => {
       assert.deepEqual([owner, other], expected[protection]);
     });
   }
+  it("only the gateway writes the mark of the default files", () => {
+    assert.equal(refusal(path("workspace.json"), "gateway", "work"), undefined);
+    assert.equal(refusal(path("agent.yaml"), "gateway", "work"), undefined);
+  });
+  it("nothing can be below a file that the gateway knows by name", () => {
+    for (const name of ["MEMORY.md/y", "SOUL.md/a/b", "heartbeat.md/y", "agent.yaml/x", "workspace.json/x"])
+      assert.equal(placeRefusal(path(name))?.reason, "workspace.protected", name);
+    for (const name of ["MEMORY.md", "notes/MEMORY.md/y", "memory/a.md", "skills/MEMORY.md", "MEMORY.md.old/y"])
+      assert.equal(placeRefusal(path(name)), undefined, name);
+    assert.deepEqual([isMemory(path("MEMORY.md/y")), isMemory(path("MEMORY.md.old/y"))], [true, false]);
+  });
   it("a refusal tells what the owner can do", () => {
     const told = (name: string, writer: "owner" | "other"): string => {
       const error = refusal(path(name), writer, "work");

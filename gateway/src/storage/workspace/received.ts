@@ -11,7 +11,7 @@ import { type Bucket, guarded, hasBody } from "../bucket.ts";
 import { contentTypeOf, fileKey, transferPartKey, transferPartsPrefix, type WorkspacePath } from "../keys.ts";
 import { conflict, isMark, tooLargeToKeep } from "../replace.ts";
 import { byMetadata, createVersions, keepStream, MAX_KEPT_BYTES, taintMetadata } from "../versions.ts";
-import { isMemory, protectionOf, refusal } from "./protection.ts";
+import { receiveProblem } from "./protection.ts";
 
 export interface Received {
   /** The id of the transfer. */
@@ -44,18 +44,6 @@ export async function sha256OfStream(stream: ReadableStream, alive: () => void):
   }
   await writer.close();
   return toHex(await digest.digest);
-}
-
-/** Why no transfer may write this file. */
-export function receiveProblem(agentId: string, path: WorkspacePath): Failure | undefined {
-  const refused = refusal(path, "owner", agentId);
-  if (refused !== undefined) return { ok: false, error: refused };
-  if (protectionOf(path) === "plain" && !isMemory(path)) return undefined;
-  const message = `\`${path}\` defines the agent or is its memory, and transfers write only other files.`;
-  const hint = path.startsWith("skills/")
-    ? "Install a skill: `gsv skills install FOLDER`."
-    : `Write it: \`gsv workspace put ${path} FILE\`.`;
-  return { ok: false, error: { reason: "workspace.protected", message, hint } };
 }
 
 /** The current file; undefined: none. */

@@ -10,7 +10,7 @@ import { type Failure, failure, type Result } from "../../ports/result.ts";
 import { asText, type Bucket, guarded } from "../bucket.ts";
 import { cacheOf, isCached } from "./cache.ts";
 import { fileKey, folderPrefix, globalSkillKey, parsePath, parseVersionId, versionId, type WorkspacePath } from "../keys.ts";
-import { refusal } from "./protection.ts";
+import { placeRefusal, refusal } from "./protection.ts";
 import { sha256Of } from "../skills/folder.ts";
 import { builtinFile } from "../skills/builtin/index.ts";
 import { type BeforeChange, CAS_TRIES, CLOCK, type Clock, conflict, createReplacer, isMark, sameBytes } from "../replace.ts";
@@ -99,6 +99,12 @@ function changeable(agentId: string, given: string, { definition }: Pick<WriteOp
   const path = parsePath(given);
   if (!path.ok) return path;
   const refused = refusal(path.value, definition === true ? "gateway" : "owner", agentId);
+  return refused ? { ok: false, error: refused } : path;
+}
+/** A path that is not sealed, where a file can be. */
+function writable(agentId: string, given: string, options?: Pick<WriteOptions, "definition">): Result<WorkspacePath> {
+  const path = changeable(agentId, given, options);
+  const refused = path.ok ? placeRefusal(path.value) : undefined;
   return refused ? { ok: false, error: refused } : path;
 }
 
@@ -214,12 +220,12 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
     },
 
     async write(agentId, given, content, options = {}) {
-      const path = changeable(agentId, given, options);
+      const path = writable(agentId, given, options);
       return path.ok ? become(agentId, path.value, encode(content), options) : path;
     },
 
     async writeBytes(agentId, given, bytes, maxBytes, options = {}) {
-      const path = changeable(agentId, given);
+      const path = writable(agentId, given);
       return path.ok ? become(agentId, path.value, bytes, options, maxBytes) : path;
     },
 
@@ -245,7 +251,7 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
     },
 
     async update(agentId, given, change, callId, { by, taint, before, ifMatch, whole } = {}) {
-      const path = changeable(agentId, given);
+      const path = writable(agentId, given);
       if (!path.ok) return path;
       return replacer.replace(
         agentId,
@@ -350,7 +356,7 @@ export function createWorkspaceStore(bucket: Bucket, clock: Partial<Clock> = {})
     versionOf: idOf,
 
     async restore(agentId, given, name, options = {}) {
-      const path = changeable(agentId, given);
+      const path = writable(agentId, given);
       if (!path.ok) return path;
       const found = await version(agentId, path.value, name);
       if (!found.ok) return found;

@@ -27,6 +27,8 @@ const EVERY_FILE = [...DEFAULT_FILES.map(({ name }) => name), "workspace.json"].
 describe("[P3.1] listing agents", () => {
   test("[AG1] main always exists, listed or not, and is the default until another agent is set", async () => {
     expect(await agents()).toEqual([{ agentId: "main", isDefault: true, commissioned: false, sessions: 0 }]);
+    await env.STORAGE.put("agents/main/hi.txt", "copied before the first message");
+    expect(await agents(), "[AG5] its first meeting is still to come").toMatchObject([{ agentId: "main", commissioned: false }]);
     await admin.ok("config.set", {
       path: "agents.list",
       value: [

@@ -71,6 +71,12 @@ describe("[RM7] an invitation", () => {
         reason: "protocol.invalid_params",
         hint: "Choose another name, such as `laptop`.",
       });
+    // The note of a client names no machine.
+    for (const note of ["gsv", "Ada's desk, upstairs"]) {
+      const joined = await join((await invite("client", note)).secret, { kind: "client" });
+      expect(joined, note).toMatchObject({ status: 200, kind: "client" });
+      expect(await tokens()).toContainEqual(expect.objectContaining({ kind: "client", label: note }));
+    }
   });
 
   test("with a name binds the machine to that name, whatever it calls itself", async () => {

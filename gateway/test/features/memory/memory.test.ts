@@ -164,10 +164,40 @@ describe("the owner", () => {
     expect(await add("Of an earlier version.", { requestId: "1" })).toMatchObject({ added: false, memory: { id: earlier.id } });
     expect(await add("A new fact.", { requestId: "1" })).toMatchObject({ added: true, memory: { text: "A new fact." } });
   });
+  test("[LM2] a request id with another older memory or other metadata is refused, and nothing is superseded", async () => {
+    const { memory: older } = await add("It is in the attic.");
+    const first = await add("It is in the cellar.", { requestId: "1", metadata: { room: "cellar" } });
+    for (const more of [
+      { supersedes: older.id },
+      { supersedes: "01ARZ3NDEKTSV4RRFFQ69G5FAV" },
+      { metadata: {} },
+      { metadata: { room: "a" } },
+    ]) {
+      const asked = { text: "It is in the cellar.", requestId: "1", metadata: { room: "cellar" }, ...more };
+      expect((await owner.refused("memory.add", asked)).reason, JSON.stringify(more)).toBe("task.key_reused");
+    }
+    expect((await list()).memories.map(({ id }) => id)).toEqual([first.memory.id, older.id]);
+    const newer = { requestId: "2", supersedes: older.id.toLowerCase() };
+    expect(await add("It is sold.", newer)).toMatchObject({ added: true });
+    expect(await add("It is sold.", newer)).toMatchObject({ added: false });
+  });
+  test("[LM2] a retry of a text with half of a surrogate pair is the same request", async () => {
+    const odd = { requestId: "1", metadata: { note: "\udc00" } };
+    const first = await add("a\ud800b", odd);
+    expect(first).toMatchObject({ added: true, memory: { text: "a\ufffdb" } });
+    expect(await add("a\ud800b", odd)).toMatchObject({ added: false, memory: { id: first.memory.id } });
+  });
+  test("[LM2] a request id that reads like another token with its request is a request of its own", async () => {
+    const { token: secret, tokenId } = await token("client");
+    const other = await client(secret);
+    await other.ok("memory.add", { text: "The same fact.", requestId: "1" });
+    expect(await add("The same fact.", { requestId: `${tokenId}/1` })).toMatchObject({ added: true });
+  });
   test("[LM10] adds once per request, lists by pages, and each change is in the audit", async () => {
-    const first = await add("The boiler is from 2019.", { metadata: { room: "cellar" }, requestId: "one" });
+    const asked = { metadata: { room: "cellar" }, requestId: "one" };
+    const first = await add("The boiler is from 2019.", asked);
     expect(first).toMatchObject({ added: true, memory: { author: "owner", label: "owner", metadata: { room: "cellar" } } });
-    expect(await add("The boiler is from 2019.", { requestId: "one" })).toMatchObject({ added: false, memory: { id: first.memory.id } });
+    expect(await add("The boiler is from 2019.", asked)).toMatchObject({ added: false, memory: { id: first.memory.id } });
     for (let number = 0; number < 4; number++) await add(`fact ${number}`);
     const page = await list({ limit: 3 });
     expect([page.memories.length, page.more]).toEqual([3, true]);

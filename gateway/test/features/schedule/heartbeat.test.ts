@@ -203,7 +203,6 @@ describe("[HB4] the conditions of HEARTBEAT.md", () => {
     await stage.peer.ok("heartbeat.set", { every: "0" });
     const off = await status();
     expect([off.enabled, off.problem, off.lastSkip, off.lastReason]).toEqual([false, undefined, undefined, undefined]);
-    // Whether a machine exists is known after a look.
     await stage.peer.ok("heartbeat.set", { every: "30m" });
     await instructions("---\nexec: nowhere true\n---\n- look");
     await stage.peer.ok("heartbeat.trigger");
@@ -213,6 +212,30 @@ describe("[HB4] the conditions of HEARTBEAT.md", () => {
       storage.sql.exec("UPDATE cron_runs SET body = json_set(body, '$.error', 'In other words.') WHERE status = 'skipped'");
     });
     expect(await status()).toMatchObject({ lastSkip: "wrong", lastReason: "In other words." });
+  });
+  it("names every wrong line of the form, of channels and of machines, before and after a look, as a check does", async () => {
+    await on();
+    const told = async (...wanted: readonly string[]): Promise<void> => {
+      for (const look of [false, true]) {
+        if (look) await stage.peer.ok("heartbeat.trigger");
+        const { problem = "" } = await status();
+        for (const part of wanted) expect(problem, String(look)).toContain(part);
+      }
+      const { lastReason = "" } = await status();
+      for (const part of wanted) expect(lastReason).toContain(part);
+      const { conditions } = await stage.peer.ok<ResultOf<"heartbeat.check">>("heartbeat.check", {});
+      expect(conditions.filter(({ state }) => state === "wrong")).toHaveLength(wanted.length - 1);
+    };
+    await instructions("---\nunread: fax\nexec: nowhere true\nevery: 2h\n---\n- look");
+    await told("2 wrong lines", "`unread: fax`: it names a channel", "`exec: nowhere true`: it names the machine nowhere");
+    await instructions("---\nunread: fax\nexec: nowhere true\nhttp_changed: https://a:secret@example.org/\nfoo: bar\n---\n- look");
+    await told(
+      "4 wrong lines",
+      "Line 4, `http_changed: https://***@example.org/`",
+      "Line 5, `foo: bar`",
+      "`unread: fax`",
+      "`exec: nowhere true`",
+    );
   });
   it("unread: a message of someone else on the channel wakes it once, one of the owner's own does not", async () => {
     const sent = useWhatsapp();

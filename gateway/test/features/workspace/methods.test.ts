@@ -52,8 +52,18 @@ describe("[S10] versions on the wire", () => {
     expect([deleted.current, deleted.versions.length]).toEqual([undefined, 3]);
     expect((await admin.refused("workspace.read", { path, version: "1708300000000-0" })).reason).toBe("path.not_found");
   });
-  test("no client can write transcripts and results", async () => {
-    for (const sealed of ["sessions/s-1.jsonl.gz", "results/r.txt"]) {
+  test("[WF5] nothing is written below a file that the gateway knows by name, and what is there can be deleted", async () => {
+    for (const path of ["MEMORY.md/y", "HEARTBEAT.md/y", "agent.yaml/y", "workspace.json/y"]) {
+      expect((await admin.refused("workspace.write", { path, content: "x" })).reason, path).toBe("workspace.protected");
+      await env.STORAGE.put(`agents/main/${path}`, "of an earlier version");
+      await admin.ok("workspace.delete", { path });
+      const { versions } = await admin.ok<Log>("workspace.log", { path });
+      expect((await admin.refused("workspace.restore", { path, version: versions[0]?.version })).reason).toBe("workspace.protected");
+      expect(await env.STORAGE.get(`agents/main/${path}`)).toBeNull();
+    }
+  });
+  test("[WF5] no client can write transcripts, results and the mark of the default files", async () => {
+    for (const sealed of ["sessions/s-1.jsonl.gz", "results/r.txt", "workspace.json"]) {
       await env.STORAGE.put(`agents/main/${sealed}`, "true");
       expect((await admin.refused("workspace.write", { path: sealed, content: "forged" })).reason).toBe("workspace.protected");
       expect((await admin.refused("workspace.delete", { path: sealed })).reason).toBe("workspace.protected");

@@ -89,6 +89,53 @@ describe("a new agent", () => {
     value(await composePromptSource(env.STORAGE, approvesAll()).assemble(input(agent)));
     expect(await names(agent)).toEqual(["SOUL.md"]);
   });
+  it.each([["hi.txt"], ["notes/a.md"], ["USER.md"], ["TOOLS.md"]])(
+    "[AG5] gets its files although %s is there already, which stays as it is",
+    async (name) => {
+      const agent = newAgent();
+      await env.STORAGE.put(`agents/${agent}/${name}`, "mine");
+      const prompt = value(await composePromptSource(env.STORAGE, approvesAll()).assemble(input(agent)));
+      expect(prompt.sections.map(({ id }) => id)).toContain("bootstrap");
+      expect(await names(agent)).toEqual([...new Set([...DEFAULT_FILES.map(({ name }) => name), "workspace.json", name])].sort());
+      expect(await textAt(`agents/${agent}/${name}`)).toBe("mine");
+      await env.STORAGE.delete(`agents/${agent}/BOOTSTRAP.md`);
+      value(await composePromptSource(watched().bucket, approvesAll()).assemble(input(agent, NOON + 1)));
+      expect(await textAt(`agents/${agent}/BOOTSTRAP.md`)).toBeUndefined();
+    },
+  );
+  it("[AG5] an agent that has tasks for its heartbeat already gets its files without a first meeting, and sees the tasks", async () => {
+    const agent = newAgent();
+    await env.STORAGE.put(`agents/${agent}/HEARTBEAT.md`, "- look at the mail");
+    const prompt = value(await composePromptSource(env.STORAGE, approvesAll()).assemble(input(agent)));
+    expect(prompt.sections.map(({ id }) => id)).toEqual(expect.arrayContaining(["soul", "identity", "heartbeat"]));
+    expect(await names(agent)).toEqual(
+      [...DEFAULT_FILES.map(({ name }) => name), "workspace.json"].filter((name) => name !== "BOOTSTRAP.md").sort(),
+    );
+  });
+  it.each([["SOUL.md"], ["IDENTITY.md"], ["AGENTS.md"], ["MEMORY.md"], ["memory/2026-02-01.md"], ["sessions/s-1.jsonl.gz"]])(
+    "[AG5] a folder with %s was filled by a person and gets none",
+    async (name) => {
+      const agent = newAgent();
+      await env.STORAGE.put(`agents/${agent}/${name}`, "mine");
+      value(await composePromptSource(env.STORAGE, approvesAll()).assemble(input(agent)));
+      expect(await names(agent)).toEqual([name]);
+    },
+  );
+  it("[AG5] files that another instance has just made are not made again", async () => {
+    const agent = newAgent();
+    await env.STORAGE.put(`agents/${agent}/hi.txt`, "mine");
+    const { bucket, interfere } = watched();
+    let isFirst = true;
+    interfere(async (operation) => {
+      if (operation !== "put" || !isFirst) return;
+      isFirst = false;
+      value(await composePromptSource(watched().bucket, approvesAll()).assemble(input(agent)));
+      await env.STORAGE.delete(`agents/${agent}/BOOTSTRAP.md`);
+    }, "before");
+    const prompt = value(await composePromptSource(bucket, approvesAll()).assemble(input(agent)));
+    expect(prompt.sections.map(({ id }) => id)).not.toContain("bootstrap");
+    expect(await textAt(`agents/${agent}/BOOTSTRAP.md`)).toBeUndefined();
+  });
   it("[P12] a crash at any put is completed the next time", async () => {
     for (let crashAt = 0; crashAt < DEFAULT_FILES.length + 2; crashAt++) {
       for (const when of ["before", "after"] as const) {
