@@ -185,7 +185,7 @@ pub fn resume_copy(url: &str) -> String {
         None => "`gsv resume` on its machine".to_owned(),
     };
     format!(
-        "Messages to you still reach the gateway that it was copied from. When that one never runs again, let the copy act: {command}."
+        "The gateway that it was copied from may still run and get your messages. Only when that one is gone for good: {command}."
     )
 }
 
@@ -227,10 +227,7 @@ mod tests {
             by: RESTORE.to_owned(),
         };
         let says = stopped_words(&state, "wss://gateway.example/ws");
-        assert!(
-            says.ends_with("let the copy act: `gsv resume` on its machine."),
-            "{says}"
-        );
+        assert!(says.ends_with("gone for good: `gsv resume` on its machine."), "{says}");
         assert!(resume_copy("ws://127.0.0.1:1/ws").ends_with("gsv resume`."));
     }
 }

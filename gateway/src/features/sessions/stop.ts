@@ -156,10 +156,10 @@ export class Stop {
 const refused = ({ resume }: RestoredCopy): Failure =>
   failure(
     "gateway.restored_copy",
-    "This is a restored copy, so nothing was resumed: messages to you still reach the gateway that it was copied from.",
+    "This is a restored copy, so nothing was resumed: the gateway that it was copied from may still run and get your messages.",
     resume === undefined
       ? ERRORS["gateway.restored_copy"].hint
-      : `When that one never runs again, let the copy act. On its machine: \`${resume}\`.`,
+      : `Only when that one is gone for good, on the machine of the copy: \`${resume}\`.`,
   );
 
 export const stopMethods = (stop: Stop, stops: StopStore): Handlers => ({
