@@ -42,8 +42,13 @@ pub fn config_dir() -> Outcome<PathBuf> {
 pub fn state_dir() -> Outcome<PathBuf> {
     match from_env("GSV_HOME") {
         Some(dir) => absolute(&dir),
-        None => Ok(home()?.join(".gsv")),
+        None => usual_state_dir(),
     }
+}
+
+/// Where the state is without `GSV_HOME`.
+pub fn usual_state_dir() -> Outcome<PathBuf> {
+    Ok(home()?.join(".gsv"))
 }
 
 /// `$XDG_CACHE_HOME/gsv`, else `~/.cache/gsv`. Holds nothing that can't be made again.

@@ -637,6 +637,15 @@ export const ERRORS = {
     text: "The file is too large.",
     hint: "Use a smaller file, or split it.",
   },
+  "gateway.restored_copy": {
+    code: 621,
+    blame: "policy",
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "This is a restored copy: it was not resumed, because what it was copied from may still run.",
+    hint: "On the gateway's machine, with the GSV_HOME of the copy, run `gsv resume`.",
+  },
   "gateway.stopped": {
     code: 620,
     blame: "policy",

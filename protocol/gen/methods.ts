@@ -279,7 +279,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "41a1a8fb5561a16a";
+export const PROTOCOL_FINGERPRINT = "75156f963f5a4aae";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

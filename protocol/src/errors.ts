@@ -486,6 +486,12 @@ row(
   "GSV is stopped: nothing runs until its owner resumes it.",
   "Go on with `gsv resume`, or write /resume.",
 );
+row(
+  "gateway.restored_copy",
+  { code: 621, blame: "policy", http: 409, exit: 1 },
+  "This is a restored copy: it was not resumed, because what it was copied from may still run.",
+  "On the gateway's machine, with the GSV_HOME of the copy, run `gsv resume`.",
+);
 
 // Tools and nodes.
 row("tool.unknown", { code: 470, blame: "caller", http: 404, exit: 1 }, "There is no such tool.", "List the tools: `gsv tools list`.");

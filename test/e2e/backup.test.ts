@@ -243,6 +243,9 @@ describe("a copy that is restored beside its gateway", () => {
     assert.doesNotMatch(config(), /channel-example/);
     const held = await there("chat", "say it waited");
     assert.deepEqual([held.code, /GSV is stopped/.test(held.stderr)], [4, true], held.stderr);
+    const inChat = await there("chat", "/resume");
+    assert.match(inChat.stdout + inChat.stderr, /nothing was resumed[\s\S]*GSV_HOME=.+ gsv resume/);
+    assert.match((await there("status")).stdout, /a restored copy, stopped since[\s\S]*GSV_HOME=.+ gsv resume/);
   });
 
   it("[BK25] the own gateway, which still runs, takes its login back", async () => {

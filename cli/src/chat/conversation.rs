@@ -35,6 +35,7 @@ const QUESTION_PATIENCE: Duration = Duration::from_secs(2);
 pub struct Conversation {
     link: Link,
     events: Events,
+    pub url: String,
     pub followed: Followed,
 }
 
@@ -56,7 +57,12 @@ impl Conversation {
         }
         let mut followed = Followed::new(session);
         followed.here = here;
-        Ok(Self { link, events, followed })
+        Ok(Self {
+            link,
+            events,
+            url: account.url.clone(),
+            followed,
+        })
     }
 
     /// Whether everything is stopped. None also when the gateway does not say.

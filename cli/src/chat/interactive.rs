@@ -125,7 +125,7 @@ impl Talk<'_> {
         let session = &conversation.followed.session;
         out.aside(&format!("{session} · /help shows commands, Ctrl-D leaves"));
         if let Some(state) = conversation.stopped().await {
-            out.warn(&format!("GSV is {}", stopped_words(&state)));
+            out.warn(&format!("GSV is {}", stopped_words(&state, &conversation.url)));
         }
         picked::list(&self.given.files, out);
         let waiting = conversation.follow().await;

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use gsv_node::Ends;
 use gsv_protocol::errors;
-use gsv_protocol::types::Transfer;
+use gsv_protocol::types::{AgentId, Transfer};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::context::Context;
-use super::copy_listing::{Listing, list_local, list_workspace};
+use super::copy_listing::{Listing, list_local, list_workspace, workspace_folder};
 use super::copy_progress::{Progress, line};
 use super::copy_request::{CopyRequest, Endpoint};
 use super::copy_run::{Copied, Session, Unconfirmed, lock, stopped};
@@ -72,6 +72,8 @@ struct Report {
     failed: Vec<FailedFile>,
     /// Links and things that are not plain files.
     skipped: Vec<String>,
+    /// What unfinished copies have left in the source.
+    unfinished: Vec<String>,
 }
 #[derive(Serialize)]
 struct FailedFile {
@@ -82,6 +84,7 @@ struct FailedFile {
 pub async fn run(context: &Context, args: Copy, source: Endpoint, destination: Endpoint) -> Outcome {
     let config = Config::load()?;
     let own_node = config.get(Key::NodeId).map(OwnNode::find);
+    let (source, listed) = listed_workspace(context, source, args.agent.as_ref()).await?;
     let (root, source, destination) = rooted(source, destination, own_node.as_ref())?;
     let account = context.account()?;
     let session = Session::open(&account, |link| {
@@ -94,9 +97,9 @@ pub async fn run(context: &Context, args: Copy, source: Endpoint, destination: E
     })
     .await?;
     let session = Arc::new(session);
-    let listing = match &source {
-        Endpoint::Local(path) => list_local(Path::new(path))?,
-        Endpoint::Remote(place) => list_workspace(&session, place, args.agent.as_ref()).await?,
+    let listing = match listed {
+        Some(listing) => listing,
+        None => list_local(Path::new(&root))?,
     };
     if let Endpoint::Local(path) = &destination {
         for folder in &listing.folders {
@@ -109,6 +112,26 @@ pub async fn run(context: &Context, args: Copy, source: Endpoint, destination: E
     }
     session.close().await;
     finished(context, listing, done?, (&source, &destination))
+}
+
+/// The folder of the workspace with its plain name, and what it has: on a connection of its own, because the folder on this machine is made
+/// only when there is something to copy. `None`: the source is not in the workspace.
+async fn listed_workspace(
+    context: &Context,
+    source: Endpoint,
+    agent: Option<&AgentId>,
+) -> Outcome<(Endpoint, Option<Listing>)> {
+    let Endpoint::Remote(place) = &source else {
+        return Ok((source, None));
+    };
+    if !place.starts_with("gsv:") {
+        return Ok((source, None));
+    }
+    let folder = workspace_folder(place);
+    let client = context.connect().await?;
+    let listing = list_workspace(&client, &folder, agent).await?;
+    client.close().await;
+    Ok((Endpoint::Remote(format!("gsv:{folder}")), Some(listing)))
 }
 
 /// This machine as a node.
@@ -394,7 +417,10 @@ fn progress(totals: &Totals, files: usize, size: u64, took: Duration, columns: u
 
 fn finished(context: &Context, listing: Listing, done: Done, (source, destination): (&Endpoint, &Endpoint)) -> Outcome {
     let Listing {
-        mut failed, skipped, ..
+        mut failed,
+        skipped,
+        unfinished,
+        ..
     } = listing;
     failed.extend(done.failed);
     let load = |count: &AtomicUsize| count.load(Ordering::Relaxed);
@@ -410,6 +436,7 @@ fn finished(context: &Context, listing: Listing, done: Done, (source, destinatio
             })
             .collect(),
         skipped,
+        unfinished,
     };
     let earlier = match report.already {
         0 => String::new(),
@@ -425,17 +452,18 @@ fn finished(context: &Context, listing: Listing, done: Done, (source, destinatio
         duration(millis(done.took)),
     );
     context.out.done(&report, &words);
-    if let Some(first) = report.skipped.first() {
-        let count = report.skipped.len();
-        let more = if count == 1 {
-            String::new()
-        } else {
-            format!(" and {} more", count - 1)
+    for (why, names) in [
+        ("because only plain files and folders are", &report.skipped),
+        ("because unfinished copies have left them", &report.unfinished),
+    ] {
+        let Some(first) = names.first() else { continue };
+        let more = match names.len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
         };
-        context.out.aside(&format!(
-            "Not copied, because only plain files and folders are: {}{more}.",
-            one_line(first, 200)
-        ));
+        context
+            .out
+            .aside(&format!("Not copied, {why}: {}{more}.", one_line(first, 200)));
     }
     if failed.is_empty() {
         return Ok(());
@@ -549,8 +577,10 @@ mod tests {
                 problem: "b".into(),
             }],
             skipped: vec![],
+            unfinished: vec![],
         };
-        let wire = serde_json::json!({"copied": 1, "before": 2, "bytes": 3, "left": [{"path": "a", "problem": "b"}], "skipped": []});
+        let wire = serde_json::json!({"copied": 1, "before": 2, "bytes": 3, "left": [{"path": "a", "problem": "b"}], "skipped": [],
+            "unfinished": []});
         assert_eq!(serde_json::to_value(&report).unwrap(), wire);
     }
 }

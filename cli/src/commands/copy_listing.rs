@@ -5,11 +5,13 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use gsv_protocol::types::AgentId;
+use gsv_node::is_temp_name;
+use gsv_protocol::methods::WorkspaceList;
+use gsv_protocol::types::{AgentId, WorkspaceListParams};
 
-use super::copy_run::Session;
 use super::workspace_file::too_many_files;
 use crate::clean::{one_line, visible};
+use crate::client::Client;
 use crate::exit::{Failure, Outcome};
 
 /// Files and folders of one command.
@@ -32,6 +34,8 @@ pub struct Listing {
     pub failed: BTreeMap<String, String>,
     /// Links and other things that are not plain files: never copied, and no failure.
     pub skipped: Vec<String>,
+    /// Temporary files of copies: never copied, and no failure.
+    pub unfinished: Vec<String>,
 }
 
 impl Listing {
@@ -86,11 +90,12 @@ pub fn list_local(root: &Path) -> Outcome<Listing> {
                 listing.fail(&format!("{folder}{}", name.to_string_lossy()), "its name is not UTF-8");
                 continue;
             };
-            // What an interrupted copy has left.
-            if name.starts_with(".gsv-") && Path::new(name).extension().is_some_and(|ending| ending == "part") {
+            let path = format!("{folder}{name}");
+            // What an interrupted copy has left. Any other name that looks like it is the user's own.
+            if is_temp_name(name) {
+                listing.unfinished.push(visible(&path));
                 continue;
             }
-            let path = format!("{folder}{name}");
             let Ok(meta) = std::fs::symlink_metadata(root.join(&path)) else {
                 listing.fail(&path, "it can't be read");
                 continue;
@@ -112,6 +117,7 @@ pub fn list_local(root: &Path) -> Outcome<Listing> {
     }
     listing.files.sort_by(|one, other| one.name.cmp(&other.name));
     listing.skipped.sort();
+    listing.unfinished.sort();
     Ok(listing)
 }
 
@@ -120,50 +126,66 @@ fn is_below(name: &str) -> bool {
     !name.contains('\0') && name.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
-/// Files of the workspace.
-pub async fn list_workspace(session: &Session, place: &str, agent: Option<&AgentId>) -> Outcome<Listing> {
-    let root = place.trim_start_matches("gsv:").trim_matches('/').to_owned();
+/// The folder that a place of the workspace names, as the gateway writes it: without `.` and doubled slashes. `..` is the gateway's to refuse.
+pub fn workspace_folder(place: &str) -> String {
+    let path = place.strip_prefix("gsv:").unwrap_or(place);
+    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    parts.join("/")
+}
+
+/// The name of a listed path below the folder. `None`: it is not below it.
+fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
+    let name = match folder {
+        "" => path,
+        folder => path.strip_prefix(folder)?.strip_prefix('/')?,
+    };
+    is_below(name).then_some(name)
+}
+
+/// Files of the workspace. `root`: as `workspace_folder` gives it.
+pub async fn list_workspace(client: &Client, root: &str, agent: Option<&AgentId>) -> Outcome<Listing> {
     let mut listing = Listing::default();
-    let mut open = vec![root.clone()];
+    let mut open = vec![root.to_owned()];
     while let Some(folder) = open.pop() {
-        let listed = session.list(&folder, agent).await?;
+        let params = WorkspaceListParams {
+            path: Some(folder.clone()),
+            agent_id: agent.cloned(),
+        };
+        let listed = client.call::<WorkspaceList>(params).await?;
         if listed.truncated == Some(true) {
             return Err(too_many_files(&folder));
         }
-        let (files, folders) = (listing.files.len(), listing.folders.len());
-        let below = |path: &str| path.strip_prefix(&root).unwrap_or(path).trim_matches('/').to_owned();
-        listing
-            .folders
-            .extend(listed.directories.iter().map(|path| below(path)));
+        // The gateway names them, and this machine makes them.
+        let named = |path: &str| {
+            below(path, root).map(str::to_owned).ok_or_else(|| {
+                Failure::failed(
+                    format!(
+                        "The gateway lists {}, which is not in that folder. Nothing was copied.",
+                        one_line(path, 200)
+                    ),
+                    "Check which gateway this is: `gsv status`.",
+                )
+            })
+        };
+        for path in &listed.directories {
+            listing.folders.push(named(path)?);
+        }
         // An older gateway tells none.
         let etags = listed.etags.unwrap_or_default();
         let versions = etags.into_iter().chain(std::iter::repeat(String::new()));
-        listing
-            .files
-            .extend(listed.files.iter().zip(versions).map(|(path, version)| Found {
-                name: below(path),
+        for (path, version) in listed.files.iter().zip(versions) {
+            listing.files.push(Found {
+                name: named(path)?,
                 size: 0,
                 version,
-            }));
+            });
+        }
         open.extend(listed.directories);
         listing.check()?;
-        // The gateway names them, and this machine makes them.
-        let names = listing.folders[folders..]
-            .iter()
-            .chain(listing.files[files..].iter().map(|file| &file.name));
-        if let Some(name) = names.into_iter().find(|name| !is_below(name)) {
-            return Err(Failure::failed(
-                format!(
-                    "The gateway lists {}, which is not in that folder. Nothing was copied.",
-                    one_line(name, 200)
-                ),
-                "Check which gateway this is: `gsv status`.",
-            ));
-        }
     }
     if listing.files.is_empty() && listing.folders.is_empty() {
         return Err(Failure::failed(
-            format!("There is no folder {} with files in it.", one_line(place, 200)),
+            format!("There is no folder gsv:{} with files in it.", one_line(root, 200)),
             "List the files: `gsv workspace ls`.",
         ));
     }
@@ -186,6 +208,28 @@ mod tests {
     }
 
     #[test]
+    fn tf14_a_place_of_the_workspace_is_one_folder_however_it_is_written() {
+        for (place, folder) in [
+            ("gsv:a", "a"),
+            ("gsv:./a", "a"),
+            ("gsv:a/./b/", "a/b"),
+            ("gsv://skills//", "skills"),
+            ("gsv:", ""),
+            ("gsv:.", ""),
+            ("gsv:gsv:a", "gsv:a"),
+            ("gsv:a/..", "a/.."),
+        ] {
+            assert_eq!(workspace_folder(place), folder, "{place}");
+        }
+        assert_eq!(below("a/x", "a"), Some("x"));
+        assert_eq!(below("a/a/x", "a"), Some("a/x"));
+        assert_eq!(below("a/x", ""), Some("a/x"));
+        for other in ["ab/x", "b/a/x", "a", "a/", "a/../x"] {
+            assert_eq!(below(other, "a"), None, "{other}");
+        }
+    }
+
+    #[test]
     fn tf14_a_listing_has_files_and_folders_and_says_what_it_leaves_out() {
         use std::os::unix::ffi::OsStrExt as _;
         let dir = tempfile::tempdir().unwrap();
@@ -193,17 +237,19 @@ mod tests {
         std::fs::create_dir_all(at("a/empty")).unwrap();
         std::fs::write(at("a/x"), "12").unwrap();
         std::fs::write(at("b\n"), "3").unwrap();
-        std::fs::write(at(".gsv-0123.part"), "left").unwrap();
+        std::fs::write(at("a/.gsv-0123456789abcdef0123456789abcdef.part"), "left").unwrap();
+        std::fs::write(at(".gsv-x.part"), "the user's own").unwrap();
         std::os::unix::fs::symlink("/etc", at("link")).unwrap();
         std::fs::write(dir.path().join(std::ffi::OsStr::from_bytes(b"\xff")), "").unwrap();
         let listing = list_local(dir.path()).unwrap();
         let names: Vec<&str> = listing.files.iter().map(|file| file.name.as_str()).collect();
-        assert_eq!(names, ["a/x", "b\n"]);
+        assert_eq!(names, [".gsv-x.part", "a/x", "b\n"]);
         let mut folders = listing.folders.clone();
         folders.sort();
         assert_eq!(folders, ["a", "a/empty"]);
         let why: Vec<&str> = listing.failed.values().map(String::as_str).collect();
         assert_eq!(why, ["its name is not UTF-8"]);
         assert_eq!(listing.skipped, ["link"]);
+        assert_eq!(listing.unfinished, ["a/.gsv-0123456789abcdef0123456789abcdef.part"]);
     }
 }

@@ -42,7 +42,7 @@ pub struct CopyRequest {
     pub destination: Endpoint,
     pub agent: Option<AgentId>,
     pub force: bool,
-    /// Another text after each change of a source on this machine.
+    /// Another text after each change of a source on this machine or in the workspace. Empty: not known, as for a file that is built in.
     pub version: String,
 }
 
@@ -72,6 +72,11 @@ impl CopyRequest {
         ]
         .join("\0");
         HEXLOWER.encode(&digest(&SHA256, text.as_bytes()).as_ref()[..16]).into()
+    }
+
+    /// Whether transfers with its ids have copied the content that the source has now.
+    pub fn names_content(&self) -> bool {
+        !self.version.is_empty()
     }
 
     pub fn params(&self, id: TransferKey) -> TransferCreateParams {

@@ -10,10 +10,8 @@ use data_encoding::HEXLOWER;
 use gsv_link::{Events, Link, LinkEvent};
 use gsv_node::Ends;
 use gsv_protocol::errors;
-use gsv_protocol::methods::{TransferCancel, TransferCreate, TransferGet, WorkspaceList};
-use gsv_protocol::types::{
-    AgentId, Transfer, TransferCancelParams, TransferGetParams, TransferKey, WorkspaceListParams, WorkspaceListResult,
-};
+use gsv_protocol::methods::{TransferCancel, TransferCreate, TransferGet};
+use gsv_protocol::types::{Transfer, TransferCancelParams, TransferGetParams, TransferKey};
 use ring::digest::{Context, SHA256};
 use tokio::sync::watch;
 
@@ -75,8 +73,14 @@ impl Session {
     pub async fn copy(&self, wanted: &CopyRequest, skips: bool, moved: impl Fn(&Transfer)) -> Outcome<Copied> {
         let (mut connects, mut broken) = (self.connects.clone(), self.broken.clone());
         connects.mark_unchanged();
-        let (id, begun, before) = self.begin(wanted).await?;
+        let (id, before) = self.current(wanted).await?;
         let before = before.filter(|_| skips);
+        // On this machine, the checksum tells whether an earlier run has copied it.
+        let is_here = matches!(wanted.destination, Endpoint::Local(_)) && is_still_there(wanted, before.as_ref()).await;
+        if is_here && wanted.names_content() {
+            return Ok(Copied::Already);
+        }
+        let begun = self.begin(wanted, &id).await;
         let mut seen = match begun {
             Err(failure) if failure.is(&errors::FILE_EXISTS) && is_still_there(wanted, before.as_ref()).await => {
                 return Ok(Copied::Already);
@@ -109,23 +113,14 @@ impl Session {
         moved(&seen);
         self.ends.leave(id.as_str());
         let Some(failure) = failure_of(&seen) else {
-            return Ok(Copied::Now(seen));
+            let is_same = is_here && before.is_some_and(|before| before.sha256 == seen.sha256);
+            return Ok(if is_same { Copied::Already } else { Copied::Now(seen) });
         };
         self.clear(wanted, &id).await;
         if failure.is(&errors::FILE_EXISTS) && is_still_there(wanted, before.as_ref()).await {
             return Ok(Copied::Already);
         }
         Err(failure)
-    }
-
-    /// A folder of the workspace.
-    pub async fn list(&self, path: &str, agent: Option<&AgentId>) -> Outcome<WorkspaceListResult> {
-        let params = WorkspaceListParams {
-            path: Some(path.to_owned()),
-            agent_id: agent.cloned(),
-        };
-        let called = self.link.call::<WorkspaceList>(params).await;
-        called.map_err(|error| link_failure(&error))
     }
 
     /// The person does not want it any more. True: the gateway has ended it or never began it; else it ends by itself, after some minutes
@@ -165,16 +160,13 @@ impl Session {
         }
     }
 
-    /// Begins the transfer, or goes on with the one that an earlier run of this command has begun. The last: that of an earlier run that
-    /// was successful.
-    async fn begin(&self, wanted: &CopyRequest) -> Outcome<(TransferKey, Outcome<Transfer>, Option<Transfer>)> {
-        let (id, before) = self.current(wanted).await?;
+    /// Begins the transfer, or goes on with the one that an earlier run of this command has begun.
+    async fn begin(&self, wanted: &CopyRequest, id: &TransferKey) -> Outcome<Transfer> {
         lock(&self.begun).insert(wanted.destination.shown().to_owned(), id.clone());
         if let Some(part) = wanted.part() {
             self.ends.take_part(id.as_str(), part);
         }
-        let begun = self.create(wanted, &id).await;
-        Ok((id, begun, before))
+        self.create(wanted, id).await
     }
 
     /// The first transfer of this command that has not ended, and an earlier one that was successful. Ended ones are listed for a day, so
@@ -283,6 +275,12 @@ pub fn failure_of(transfer: &Transfer) -> Option<Failure> {
     } else if failure.is(&errors::FILE_EXISTS) {
         let next = "Choose another destination, or replace the file with `--force`.";
         (format!("{} exists already.", shown(&transfer.destination)), next)
+    } else if failure.is(&errors::PATH_OUTSIDE_WORKSPACE) && failed_end(transfer).starts_with(OWN) {
+        let message = format!(
+            "A link leads {} out of the folder. Remove the link, or copy to another folder.",
+            shown(failed_end(transfer))
+        );
+        (message, "")
     } else if ["tool.", "path.", "file."]
         .iter()
         .any(|family| reason.starts_with(family))
@@ -296,6 +294,14 @@ pub fn failure_of(transfer: &Transfer) -> Option<Failure> {
         next: next.to_owned(),
         ..failure
     })
+}
+
+/// The end that has most likely refused: the size comes from the source.
+fn failed_end(transfer: &Transfer) -> &str {
+    match transfer.size_bytes {
+        None => &transfer.source,
+        Some(_) => &transfer.destination,
+    }
 }
 
 /// Whether the file that an earlier run has copied is there as it was. Of a file on another machine it is known only that there is one.

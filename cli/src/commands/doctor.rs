@@ -98,7 +98,7 @@ async fn check_gateway(report: &mut Report, account: &Account, stopped: bool, of
         let since = time(state.since);
         if stop::is_restored_copy(&state) {
             let found = format!("this is a restored copy, stopped since {since}: messages wait");
-            report.warn("stop", found, stop::RESUME_COPY);
+            report.warn("stop", found, stop::resume_copy(&account.url));
         } else {
             report.warn(
                 "stop",

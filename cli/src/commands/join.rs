@@ -1,7 +1,7 @@
 //! `gsv join`: exchanges an invitation for a token and writes the local config. A kill at any step loses nothing: the nonce of the exchange
 //! is stored first, so the same line gets the same token again (gateway rule RM9).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gsv_link::{Join as Exchange, LinkError};
@@ -18,7 +18,7 @@ use crate::config::{Config, Key, check_node_id};
 use crate::embedded::bootstrap::{random_hex, sha256_hex};
 use crate::exit::{Failure, Outcome};
 use crate::join_code::JoinCode;
-use crate::{paths, private_file};
+use crate::private_file;
 
 /// For one address.
 const WITHIN: Duration = Duration::from_secs(10);
@@ -29,53 +29,44 @@ const NONCE_BYTES: usize = 32;
 pub async fn run(context: &Context, args: Join) -> Outcome {
     let out = context.out;
     let code = JoinCode::read(&args.code)?;
-    let mut config = Config::load()?;
     let urls = code.urls();
-    let known = config.get(Key::Url).map(str::to_owned);
-    let is_other = known.as_ref().is_some_and(|known| !urls.contains(known));
-    if is_other && !args.yes {
-        let known = config.show(Key::Url).unwrap_or_default();
-        let known = without_login(&known);
-        ask::confirm(
-            out,
-            &format!(
-                "The local config is for the gateway at {known}. Replace it? Its former content is kept beside it."
-            ),
-            "replace the local config's gateway",
-            "Nothing was changed, and the code is still valid.",
-        )?;
-    }
-    let node_id = match code.kind {
-        InviteKind::Client => None,
-        InviteKind::Node => Some(own_name(args.id, &config)?),
+    let path = Config::path()?;
+    let node_id = {
+        let config = Config::load()?;
+        if is_other(&config, &urls) && !args.yes {
+            let known = config.show(Key::Url).unwrap_or_default();
+            let known = without_login(&known);
+            ask::confirm(
+                out,
+                &format!(
+                    "The local config is for the gateway at {known}. Replace it? Its former content is kept beside it."
+                ),
+                "replace the local config's gateway",
+                "Nothing was changed, and the code is still valid.",
+            )?;
+        }
+        match code.kind {
+            InviteKind::Client => None,
+            InviteKind::Node => Some(own_name(args.id, &config)?),
+        }
     };
-    let pending = Pending::ensure(&args.code)?;
+    let pending = Pending::ensure(&path, &args.code)?;
     let request = JoinRequest {
         secret: code.secret.clone(),
-        nonce: pending.nonce,
+        nonce: pending.nonce.clone(),
         kind: code.kind,
         node_id,
         label: host_name().map(|host| format!("gsv on {host}")),
     };
     let (url, joined) = exchange(&urls, &request).await?;
-    let backup = is_other.then(|| config.back_up()).transpose()?;
-    if is_other {
-        // They belong to the other gateway, and must not be sent to this one.
-        for key in [Key::Token, Key::NodeToken] {
-            config.unset(key);
+    let backup = store(&path, &urls, url, &joined)?;
+    pending.remove(&path);
+    let next = match &joined.node_id {
+        Some(id) => {
+            format!("Start it: `gsv node`. As a service: `gsv node install`. The agent knows this machine as {id}.")
         }
-    }
-    config.set(Key::Url, url)?;
-    let next = if let Some(id) = &joined.node_id {
-        config.set(Key::NodeId, id)?;
-        config.set(Key::NodeToken, &joined.token)?;
-        format!("Start it: `gsv node`. As a service: `gsv node install`. The agent knows this machine as {id}.")
-    } else {
-        config.set(Key::Token, &joined.token)?;
-        "Talk to the agent: `gsv chat hello`".to_owned()
+        None => "Talk to the agent: `gsv chat hello`".to_owned(),
     };
-    config.save()?;
-    Pending::remove();
     let document = json!({ "kind": joined.kind, "nodeId": joined.node_id, "url": url });
     out.show(document, |_| {
         out.note("This machine has joined. Address and token are stored in the local config.");
@@ -88,6 +79,36 @@ pub async fn run(context: &Context, args: Join) -> Outcome {
     }
     out.aside(&next);
     Ok(())
+}
+
+/// Whether the local config is for another gateway.
+fn is_other(config: &Config, urls: &[String]) -> bool {
+    config
+        .get(Key::Url)
+        .is_some_and(|known| urls.iter().all(|url| url != known))
+}
+
+/// Writes address and token into the local config as it is now: another `gsv join` may have ended meanwhile. Returns where the former content
+/// is that was another gateway's.
+fn store(path: &Path, urls: &[String], url: &str, joined: &JoinResult) -> Outcome<Option<PathBuf>> {
+    let mut config = Config::load_locked(path)?;
+    let is_other = is_other(&config, urls);
+    let backup = is_other.then(|| config.back_up()).transpose()?;
+    if is_other {
+        // They belong to the other gateway, and must not be sent to this one.
+        for key in [Key::Token, Key::NodeToken] {
+            config.unset(key);
+        }
+    }
+    config.set(Key::Url, url)?;
+    if let Some(id) = &joined.node_id {
+        config.set(Key::NodeId, id)?;
+        config.set(Key::NodeToken, &joined.token)?;
+    } else {
+        config.set(Key::Token, &joined.token)?;
+    }
+    config.save()?;
+    Ok(backup)
 }
 
 fn own_name(given: Option<String>, config: &Config) -> Outcome<String> {
@@ -148,38 +169,139 @@ async fn ask(url: &str, request: &JoinRequest) -> Result<JoinResult, LinkError> 
     }
 }
 
+/// Exchanges that are kept: the oldest are dropped.
+const KEPT: usize = 16;
+
 /// The nonce of an exchange that is not finished.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Pending {
     /// The digest of the code.
     code: String,
     nonce: String,
 }
 
-impl Pending {
-    fn path() -> Outcome<PathBuf> {
-        Ok(paths::config_dir()?.join("join.json"))
-    }
+/// What `join.json` has: one exchange in a file of an earlier version.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    All { exchanges: Vec<Pending> },
+    One(Pending),
+}
 
+/// `config`: the path of the local config, which the file is beside.
+impl Pending {
     /// The stored one of this code, else a new one, which is stored before it is used.
-    fn ensure(code: &str) -> Outcome<Self> {
-        let path = Self::path()?;
+    fn ensure(config: &Path, code: &str) -> Outcome<Self> {
         let code = sha256_hex(code.trim().as_bytes());
-        let stored = private_file::read_private(&path, "Remove it, then run the command again.")?;
-        let stored = stored.and_then(|text| serde_json::from_str::<Self>(&text).ok());
-        if let Some(pending) = stored.filter(|pending| pending.code == code) {
-            return Ok(pending);
+        let _lock = Config::lock_folder(config)?;
+        let mut stored = Self::read(config)?;
+        if let Some(pending) = stored.iter().find(|pending| pending.code == code) {
+            return Ok(pending.clone());
         }
         let nonce = random_hex(NONCE_BYTES)?;
         let pending = Self { code, nonce };
-        paths::ensure_private_dir(&paths::config_dir()?)?;
-        private_file::write(&path, serde_json::to_string(&pending).unwrap_or_default())?;
+        stored.push(pending.clone());
+        stored.drain(..stored.len().saturating_sub(KEPT));
+        Self::write(config, stored)?;
         Ok(pending)
     }
 
-    fn remove() {
-        if let Ok(path) = Self::path() {
-            let _ = std::fs::remove_file(path);
+    /// Best effort: with it, the same line gets the same token again.
+    fn remove(&self, config: &Path) {
+        let Ok(_lock) = Config::lock_folder(config) else { return };
+        if let Ok(mut stored) = Self::read(config) {
+            stored.retain(|pending| pending.code != self.code);
+            let _ = Self::write(config, stored);
         }
+    }
+
+    fn file(config: &Path) -> PathBuf {
+        config.with_file_name("join.json")
+    }
+
+    /// The caller has the lock. A damaged file has none.
+    fn read(config: &Path) -> Outcome<Vec<Self>> {
+        let text = private_file::read_private(&Self::file(config), "Remove it, then run the command again.")?;
+        Ok(match text.and_then(|text| serde_json::from_str(&text).ok()) {
+            None => Vec::new(),
+            Some(Stored::All { exchanges }) => exchanges,
+            Some(Stored::One(pending)) => vec![pending],
+        })
+    }
+
+    fn write(config: &Path, exchanges: Vec<Self>) -> Outcome {
+        let file = Self::file(config);
+        if exchanges.is_empty() {
+            let _ = std::fs::remove_file(file);
+            return Ok(());
+        }
+        let stored = Stored::All { exchanges };
+        private_file::write(&file, serde_json::to_string(&stored).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rm9_two_joins_at_once_lose_no_token_and_no_nonce() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        let urls = ["wss://10.0.0.1:1/ws".to_owned()];
+        let mut other = Config::load_from(path.clone()).unwrap();
+        other.set(Key::Url, "wss://other.example/ws").unwrap();
+        other.set(Key::Token, "of-the-other").unwrap();
+        other.set(Key::NodeToken, "of-the-other-node").unwrap();
+        other.save().unwrap();
+        // Both have begun before one ends.
+        let node = Pending::ensure(&path, "node").unwrap();
+        let client = Pending::ensure(&path, "client").unwrap();
+        assert_eq!(Pending::ensure(&path, "node").unwrap().nonce, node.nonce);
+        let joined = |kind, token: &str, node_id: Option<&str>| JoinResult {
+            kind,
+            token: token.into(),
+            node_id: node_id.map(str::to_owned),
+        };
+        let backup = store(
+            &path,
+            &urls,
+            &urls[0],
+            &joined(InviteKind::Node, "node-token", Some("box")),
+        )
+        .unwrap();
+        assert!(backup.is_some());
+        node.remove(&path);
+        assert_eq!(Pending::ensure(&path, "client").unwrap().nonce, client.nonce);
+        let backup = store(
+            &path,
+            &urls,
+            &urls[0],
+            &joined(InviteKind::Client, "client-token", None),
+        )
+        .unwrap();
+        assert_eq!(backup, None);
+        client.remove(&path);
+        assert!(!Pending::file(&path).exists());
+        let config = Config::load_from(path).unwrap();
+        let stored = [Key::Url, Key::Token, Key::NodeId, Key::NodeToken].map(|key| config.get(key));
+        assert_eq!(
+            stored,
+            [
+                Some(urls[0].as_str()),
+                Some("client-token"),
+                Some("box"),
+                Some("node-token")
+            ]
+        );
+    }
+
+    #[test]
+    fn rm9_the_nonce_of_an_earlier_version_is_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        let earlier = json!({"code": sha256_hex(b"code"), "nonce": "kept"}).to_string();
+        private_file::write(&Pending::file(&path), earlier).unwrap();
+        assert_eq!(Pending::ensure(&path, "code").unwrap().nonce, "kept");
     }
 }

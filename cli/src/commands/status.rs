@@ -331,7 +331,9 @@ impl Report {
             ("backups", self.backups.as_ref().map(|backups| backups.line.clone())),
             (
                 "work",
-                remote.and_then(|remote| remote.stopped.as_ref().map(stop::stopped_words)),
+                remote
+                    .and_then(|remote| remote.stopped.as_ref())
+                    .map(|state| stop::stopped_words(state, self.url.as_deref().unwrap_or_default())),
             ),
         ]);
         for text in self.backups.iter().flat_map(|backups| &backups.attention) {

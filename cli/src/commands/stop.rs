@@ -1,5 +1,6 @@
 //! `gsv stop` and `gsv resume`: the run of one conversation, or everything.
 
+use gsv_link::Target;
 use gsv_protocol::methods::{ChatAbort, GatewayResume, GatewayStatus, GatewayStop};
 use gsv_protocol::types::{ChatAbortParams, ConnectResult, StopState};
 use gsv_protocol::{NoParams, errors};
@@ -11,10 +12,10 @@ use super::context::Context;
 use super::local::Local;
 use super::own_gateway::is_own;
 use crate::args::Stop;
-use crate::client::{Client, without_login};
+use crate::client::{Client, is_here, without_login};
 use crate::embedded::channels::{self, Reload};
 use crate::embedded::layout::Layout;
-use crate::embedded::start_stopped;
+use crate::embedded::{record, start_stopped};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::paths::shell;
 use crate::units::{counted, time};
@@ -143,13 +144,17 @@ async fn start_channels(context: &Context) -> Outcome<bool> {
         let message = format!("Waiting for the gateway failed: {error}.");
         Err(Failure::new(Exit::Bug, message, "Run it again."))
     });
-    if reloaded.is_err() {
+    if !matches!(reloaded, Ok(Reload::Done { .. })) {
         start_stopped::set(&layout)?;
     }
-    if let Reload::Done { warnings, .. } = reloaded? {
-        for warning in &warnings {
-            context.out.warn(warning);
-        }
+    let Reload::Done { warnings, .. } = reloaded? else {
+        return Err(Failure::failed(
+            "The gateway runs without its supervisor, which would start the channels, so nothing was resumed.",
+            "Run `gsv up`, then the same command again.",
+        ));
+    };
+    for warning in &warnings {
+        context.out.warn(warning);
     }
     Ok(true)
 }
@@ -169,16 +174,33 @@ pub async fn stopped(client: &Client) -> Option<StopState> {
 
 /// What the gateway names as the one who has stopped a restored copy.
 const RESTORE: &str = "gsv restore";
-pub const RESUME_COPY: &str = "The gateway that it was copied from may still run and get your messages. Only when that one is gone for good: `gsv resume`.";
+
+/// What to do about a restored copy. `url`: the gateway's address, which tells the copy's folder on this machine.
+pub fn resume_copy(url: &str) -> String {
+    let here = Target::parse(url).ok().filter(|_| is_here(url));
+    let home = here.and_then(|target| record::home_on(target.port));
+    let layout = home.map_or_else(|| Layout::find().ok(), |home| Some(Layout { home }));
+    let command = match layout.filter(|_| is_here(url)) {
+        Some(layout) => format!("`{}`", start_stopped::resume_command(&layout)),
+        None => "`gsv resume` on its machine".to_owned(),
+    };
+    format!(
+        "The gateway that it was copied from may still run and get your messages. Only when that one is gone for good: {command}."
+    )
+}
 
 /// A state that was restored beside its gateway: when both act, everything is done twice.
 pub fn is_restored_copy(state: &StopState) -> bool {
     state.by == RESTORE
 }
 
-pub fn stopped_words(state: &StopState) -> String {
+pub fn stopped_words(state: &StopState, url: &str) -> String {
     if is_restored_copy(state) {
-        return format!("a restored copy, stopped since {}. {RESUME_COPY}", time(state.since));
+        return format!(
+            "a restored copy, stopped since {}. {}",
+            time(state.since),
+            resume_copy(url)
+        );
     }
     format!(
         "stopped since {}: messages wait. Go on with `gsv resume`",
@@ -199,18 +221,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bk23_a_restored_copy_is_resumed_only_when_the_other_gateway_is_gone() {
-        let words = |by: &str| {
-            stopped_words(&StopState {
-                since: 0,
-                by: by.into(),
-            })
+    fn bk23_a_copy_on_another_machine_is_resumed_there() {
+        let state = StopState {
+            since: 0,
+            by: RESTORE.to_owned(),
         };
-        let copy = words(RESTORE);
-        assert!(
-            copy.contains("may still run") && copy.contains("Only when that one is gone for good: `gsv resume`."),
-            "{copy}"
-        );
-        assert!(!words("me").contains("restored copy"));
+        let says = stopped_words(&state, "wss://gateway.example/ws");
+        assert!(says.ends_with("gone for good: `gsv resume` on its machine."), "{says}");
+        assert!(resume_copy("ws://127.0.0.1:1/ws").ends_with("gsv resume`."));
     }
 }

@@ -6,13 +6,18 @@
 //! the reference belongs to the reference: GSV reads `[node]` from it and moves its own settings out of it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::keys::{Key, mask};
+use crate::embedded::lock::Lock;
 use crate::exit::{Failure, Outcome};
 use crate::{paths, private_file};
 
+/// For another command, which writes a few small files.
+const PATIENCE: Duration = Duration::from_secs(30);
 const REPAIR: &str = "Fix it with an editor, or move it away and run `gsv up` again.";
 
 /// Tables of the reference's file. `session` is a string in a file of GSV.
@@ -26,6 +31,10 @@ pub struct Config {
     own: Settings,
     /// `config.toml` belongs to the reference's command line.
     is_foreign: bool,
+    /// What was set or removed since it was read, in order: `save` makes these changes in what is stored then.
+    changes: Vec<(Key, Option<String>)>,
+    /// No other command changes the files meanwhile.
+    lock: Option<Arc<Lock>>,
 }
 
 impl Config {
@@ -39,12 +48,28 @@ impl Config {
             shared: Settings::default(),
             own: Settings::default(),
             is_foreign: false,
+            changes: Vec::new(),
+            lock: None,
         }
     }
 
     /// A file that does not exist is empty.
     pub fn load() -> Outcome<Self> {
         Self::load_from(Self::path()?)
+    }
+
+    /// For other files of the folder. Until it is dropped, every other command waits to change them.
+    pub fn lock_folder(path: &Path) -> Outcome<Arc<Lock>> {
+        lock(path)
+    }
+
+    /// For changes that depend on what is stored: until it is dropped, every other command waits to change it. Not for a network.
+    pub fn load_locked(path: &Path) -> Outcome<Self> {
+        let lock = lock(path)?;
+        Ok(Self {
+            lock: Some(lock),
+            ..Self::load_from(path.to_owned())?
+        })
     }
 
     pub fn load_from(path: PathBuf) -> Outcome<Self> {
@@ -70,6 +95,8 @@ impl Config {
             shared,
             own,
             is_foreign,
+            changes: Vec::new(),
+            lock: None,
         })
     }
 
@@ -102,20 +129,51 @@ impl Config {
 
     pub fn set(&mut self, key: Key, value: &str) -> Outcome {
         key.check_new(value)?;
-        self.own.set(key, value);
-        if !self.is_foreign {
-            self.shared.set(key, value);
-        }
+        self.change(key, Some(value));
         Ok(())
     }
 
     /// Whether it was set.
     pub fn unset(&mut self, key: Key) -> bool {
-        let was_shared = self.shared.unset(key);
-        self.own.unset(key) || was_shared
+        self.change(key, None)
     }
 
+    /// Whether it was set.
+    fn change(&mut self, key: Key, value: Option<&str>) -> bool {
+        let was_set = self.get(key).is_some();
+        self.changes.push((key, value.map(str::to_owned)));
+        let Some(value) = value else {
+            let was_shared = self.shared.unset(key);
+            return self.own.unset(key) || was_shared;
+        };
+        self.own.set(key, value);
+        if !self.is_foreign {
+            self.shared.set(key, value);
+        }
+        was_set
+    }
+
+    /// The lock of the files: the one that this has, or another one until it is dropped.
+    fn lock(&self) -> Outcome<Arc<Lock>> {
+        self.lock.clone().map_or_else(|| lock(&self.shared.path), Ok)
+    }
+
+    /// What another command has stored since this was read stays, unless this has changed the same settings.
     pub fn save(&mut self) -> Outcome {
+        let _lock = self.lock()?;
+        if self.lock.is_none() {
+            let mut stored = Self::load_from(self.shared.path.clone())?;
+            for (key, value) in &self.changes {
+                stored.change(*key, value.as_deref());
+            }
+            *self = stored;
+        }
+        self.write()?;
+        self.changes.clear();
+        Ok(())
+    }
+
+    fn write(&mut self) -> Outcome {
         for key in Key::ALL {
             if let Some(value) = self.get(key).map(str::to_owned) {
                 self.own.set(key, &value);
@@ -128,13 +186,18 @@ impl Config {
                 self.shared.unset(key);
             }
         }
-        paths::ensure_private_dir(self.shared.path.parent().unwrap_or(Path::new("/")))?;
         self.own.write()?;
         if self.is_foreign && !self.shared.is_changed() {
             return Ok(());
         }
         self.shared.write()
     }
+}
+
+fn lock(config: &Path) -> Outcome<Arc<Lock>> {
+    paths::ensure_private_dir(config.parent().unwrap_or(Path::new("/")))?;
+    let held = "Another command changes the local config and does not end.";
+    Lock::take_from(held, &config.with_file_name("config.lock"), PATIENCE).map(Arc::new)
 }
 
 /// The settings in one file.
@@ -286,6 +349,28 @@ mod tests {
             assert_eq!(failure.exit, Exit::Usage);
             assert!(failure.next.contains(near), "{failure:?}");
         }
+    }
+
+    #[test]
+    fn rm9_a_change_keeps_what_another_command_has_stored_since() {
+        let (_dir, path) = file("token = \"old\"\n", 0o600);
+        let load = || Config::load_from(path.clone()).unwrap();
+        let (mut node, mut client) = (load(), load());
+        node.unset(Key::Token);
+        node.set(Key::NodeToken, "gsv_node_x_y").unwrap();
+        client.set(Key::Token, "gsv_client_x_y").unwrap();
+        node.save().unwrap();
+        client.save().unwrap();
+        for seen in [load(), client] {
+            assert_eq!(seen.get(Key::NodeToken), Some("gsv_node_x_y"));
+            assert_eq!(seen.get(Key::Token), Some("gsv_client_x_y"));
+        }
+        // Saved again, it changes nothing more.
+        let mut other = load();
+        other.set(Key::NodeToken, "gsv_node_x_z").unwrap();
+        other.save().unwrap();
+        node.save().unwrap();
+        assert_eq!(load().get(Key::NodeToken), Some("gsv_node_x_z"));
     }
 
     #[test]

@@ -76,6 +76,20 @@ impl Config {
 
     /// Keeps a login as the last used one. `home`: the state folder whose first token it is; its earlier one is dropped.
     pub fn remember(&self, home: Option<&Path>, url: &str, token: &str) -> Outcome {
+        // A folder that can't be written is no obstacle where nothing changes.
+        if self.with_last(home, url, token)?.is_none() {
+            return Ok(());
+        }
+        let _lock = self.lock()?;
+        let Some(logins) = self.with_last(home, url, token)? else {
+            return Ok(());
+        };
+        let text = serde_json::to_string_pretty(&Logins { logins }).unwrap_or_default();
+        private_file::write(&self.logins_file(), text)
+    }
+
+    /// The list with this login as the last used one. `None`: it is stored already.
+    fn with_last(&self, home: Option<&Path>, url: &str, token: &str) -> Outcome<Option<Vec<FormerLogin>>> {
         let before = self.read_logins()?;
         let same = before
             .iter()
@@ -95,11 +109,8 @@ impl Config {
         };
         let rest = before.iter().filter(|login| !is_replaced(login)).cloned();
         let logins: Vec<_> = std::iter::once(last.clone()).chain(rest).take(KEPT).collect();
-        if logins == before && self.logins_file().exists() {
-            return Ok(());
-        }
-        let text = serde_json::to_string_pretty(&Logins { logins }).unwrap_or_default();
-        private_file::write(&self.logins_file(), text)
+        let is_stored = logins == before && self.logins_file().exists();
+        Ok((!is_stored).then_some(logins))
     }
 
     /// Copies the current content to a file beside it, and keeps its login.

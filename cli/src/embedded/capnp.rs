@@ -31,7 +31,8 @@ pub struct Settings<'a> {
     /// Where it listens for other machines.
     pub listen: Option<&'a Listen>,
     /// The id of a restored copy.
-    pub start_stopped: Option<&'a str>,
+    /// The id of a restored copy, and the command that lets it act.
+    pub start_stopped: Option<(&'a str, &'a str)>,
     pub cluster: Option<Clustered<'a>>,
 }
 
@@ -100,8 +101,9 @@ pub fn config(settings: &Settings) -> Outcome<String> {
     let cluster = settings.cluster.as_ref().map(cluster).transpose()?.unwrap_or_default();
     let (remote, allowed_hosts) = for_other_machines(settings.listen);
     bound.push_str(&allowed_hosts);
-    if let Some(id) = settings.start_stopped {
+    if let Some((id, resume)) = settings.start_stopped {
         let _ = write!(bound, ",\n    (name = \"START_STOPPED\", text = {})", text(id));
+        let _ = write!(bound, ",\n    (name = \"RESUME_COPY\", text = {})", text(resume));
     }
     Ok(format!(
         r#"# Written by `gsv up`; changes are lost at its next start.

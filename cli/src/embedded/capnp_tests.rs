@@ -27,7 +27,12 @@ fn of_instance(channels: &[Channel], listen: Option<&Listen>, cluster: Option<Cl
     of_copy(channels, listen, cluster, None)
 }
 
-fn of_copy(channels: &[Channel], listen: Option<&Listen>, cluster: Option<Clustered>, id: Option<&str>) -> String {
+fn of_copy(
+    channels: &[Channel],
+    listen: Option<&Listen>,
+    cluster: Option<Clustered>,
+    id: Option<(&str, &str)>,
+) -> String {
     config(&Settings {
         manifest: &manifest(),
         port: 9,
@@ -56,7 +61,9 @@ fn s2_only_loopback_is_listened_on_and_the_hash_is_bound() {
 #[test]
 fn bk23_a_restored_copy_is_named_to_its_gateway() {
     let binding = r#"(name = "START_STOPPED", text = "01a")"#;
-    assert!(of_copy(&[], None, None, Some("01a")).contains(binding));
+    let config = of_copy(&[], None, None, Some(("01a", "GSV_HOME=/copy gsv resume")));
+    assert!(config.contains(binding));
+    assert!(config.contains(r#"(name = "RESUME_COPY", text = "GSV_HOME=/copy gsv resume")"#));
     assert!(!written(&[]).contains("START_STOPPED"));
 }
 

@@ -23,6 +23,7 @@ pub fn write(layout: &Layout, runtime: &Runtime, port: u16, bootstrap: &Bootstra
     for channel in &channels {
         embed(layout, runtime, channel)?;
     }
+    let resume = start_stopped::resume_command(layout);
     let listen = Listen::read(layout)?;
     let cluster = match Cluster::read(layout)? {
         None => None,
@@ -41,7 +42,7 @@ pub fn write(layout: &Layout, runtime: &Runtime, port: u16, bootstrap: &Bootstra
         kv: &layout.kv(),
         channels: &channels,
         listen: listen.as_ref(),
-        start_stopped: start_stopped.as_deref(),
+        start_stopped: start_stopped.as_deref().map(|id| (id, resume.as_str())),
         cluster: cluster
             .as_ref()
             .map(|(cluster, place, keys)| Clustered { cluster, place, keys }),

@@ -47,15 +47,19 @@ impl Lock {
         Ok(Some(Self { _file: file }))
     }
 
-    /// Waits for the lock.
+    /// Waits for the lock of the commands that start and end the gateway.
     pub fn take(path: &Path, patience: Duration) -> Outcome<Self> {
+        Self::take_from(
+            "Another `gsv up` or `gsv down` is running and does not end.",
+            path,
+            patience,
+        )
+    }
+
+    /// Waits for the lock. `held` is said when that takes too long.
+    pub fn take_from(held: &str, path: &Path, patience: Duration) -> Outcome<Self> {
         let taken = poll(patience, || Self::try_take(path).transpose());
-        taken.unwrap_or_else(|| {
-            Err(Failure::later(
-                "Another `gsv up` or `gsv down` is running and does not end.",
-                "Find it with `ps`, kill it, and try again.",
-            ))
-        })
+        taken.unwrap_or_else(|| Err(Failure::later(held, "Find it with `ps`, kill it, and try again.")))
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 
 use super::layout::Layout;
 use crate::exit::{OrFail, Outcome};
-use crate::private_file;
+use crate::{paths, private_file};
 
 const REPAIR: &str = "Make it readable for your user alone: `chmod 600`.";
 const DAMAGED: &str = "damaged";
@@ -42,7 +42,39 @@ pub fn remove(layout: &Layout) -> Outcome {
 /// What `gsv up` says about it.
 pub fn warning(layout: &Layout) -> Outcome<Option<String>> {
     Ok(id(layout)?.map(|_| {
-        "this state is a restored copy, so nothing runs by itself and no channel connects. To let it act: `gsv resume`"
-            .to_owned()
+        format!(
+            "this state is a restored copy, so nothing runs by itself and no channel connects. To let it act: `{}`",
+            resume_command(layout)
+        )
     }))
+}
+
+/// The command that lets the copy act, in any shell.
+pub fn resume_command(layout: &Layout) -> String {
+    if paths::usual_state_dir().is_ok_and(|usual| usual == layout.home) {
+        return "gsv resume".to_owned();
+    }
+    format!("GSV_HOME={} gsv resume", paths::shell(&layout.home))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bk23_the_command_that_lets_a_copy_act_names_its_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout {
+            home: dir.path().join("my copy"),
+        };
+        let command = format!("GSV_HOME='{}/my copy' gsv resume", dir.path().display());
+        assert_eq!(resume_command(&layout), command);
+        assert_eq!(warning(&layout).unwrap(), None);
+        paths::ensure_private_dir(&layout.home).unwrap();
+        paths::ensure_private_dir(&layout.gateway()).unwrap();
+        set(&layout).unwrap();
+        assert!(warning(&layout).unwrap().unwrap().contains(&command));
+        let home = paths::usual_state_dir().unwrap();
+        assert_eq!(resume_command(&Layout { home }), "gsv resume");
+    }
 }

@@ -1,9 +1,15 @@
 //! `gsv cp` against a gateway that the test plays.
 
+use std::collections::BTreeMap;
+use std::fs;
+
 use crate::common::fake_gateway::{Connection, FakeGateway};
-use crate::common::play::played;
+use crate::common::play::{Play, fed, played, serve};
 use crate::common::{Home, Run, finish, signal, start};
-use serde_json::json;
+use serde_json::{Value, json};
+
+/// Of no bytes.
+const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 fn ended(id: &str) -> serde_json::Value {
     json!({"id": id, "source": "@:/etc/hostname", "destination": "gsv:a", "state": "done", "doneBytes": 1, "sizeBytes": 1,
@@ -85,4 +91,118 @@ fn tf13_a_dash_is_no_file() {
         let run = Home::new().gsv(args).failed(2);
         assert!(run.stderr.contains("can't read stdin or write stdout"), "{run:?}");
     }
+}
+
+/// `gsv cp -r SOURCE OUT`, with the folder OUT of this home.
+fn folder_copied(home: &Home, gateway: &FakeGateway, source: &str, plays: Vec<Play<'_>>) -> Run {
+    let out = home.root().join("out");
+    fed(home, gateway, &["cp", "-r", source, out.to_str().unwrap()], "", plays)
+}
+
+/// What a folder of the workspace has.
+fn list(connection: &mut Connection, folder: &str, files: &[&str], folders: &[&str]) {
+    let etags: Vec<String> = files.iter().map(|file| format!("etag of {file}")).collect();
+    let listed = json!({"path": folder, "files": files, "directories": folders, "etags": etags});
+    serve(connection, "workspace.list", &json!({"path": folder}), &listed);
+}
+
+/// Plays this many new transfers, which end at once. Returns the destinations by the sources.
+fn end_transfers(connection: &mut Connection, count: usize, fields: &Value) -> BTreeMap<String, String> {
+    let mut ends = BTreeMap::new();
+    while ends.len() < count {
+        let asked = connection.request();
+        if asked.method == "transfer.get" {
+            connection.error(&asked, 404, "transfer.unknown", "There is no such transfer.");
+            continue;
+        }
+        assert_eq!(asked.method, "transfer.create");
+        let mut transfer = ended(asked.params["id"].as_str().unwrap());
+        let text = |name: &str| asked.params[name].as_str().unwrap().to_owned();
+        transfer["source"] = json!(text("source"));
+        transfer["destination"] = json!(text("destination"));
+        transfer
+            .as_object_mut()
+            .unwrap()
+            .extend(fields.as_object().unwrap().clone());
+        connection.answer(&asked, &json!({"transfer": transfer}));
+        ends.insert(text("source"), text("destination"));
+    }
+    ends
+}
+
+#[test]
+fn tf14_a_folder_that_is_written_with_a_dot_is_copied_to_the_right_names() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let mut ends = BTreeMap::new();
+    let listing: Play<'_> = Box::new(|connection| {
+        list(connection, "a", &["a/x.txt"], &["a/a"]);
+        list(connection, "a/a", &["a/a/x.txt"], &[]);
+    });
+    let copying: Play<'_> = Box::new(|connection| ends = end_transfers(connection, 2, &json!({})));
+    let run = folder_copied(&home, &gateway, "gsv:./a", vec![listing, copying]).ok();
+    let out = home.root().canonicalize().unwrap().join("out");
+    let to = |name: &str| format!("@:{}/{name}", out.display());
+    let wanted = [("gsv:a/a/x.txt", to("a/x.txt")), ("gsv:a/x.txt", to("x.txt"))];
+    assert_eq!(ends, wanted.map(|(source, to)| (source.to_owned(), to)).into());
+    assert!(run.stderr.contains("gsv:a copied to"), "{}", run.stderr);
+}
+
+#[test]
+fn tf14_the_same_command_again_counts_what_is_there() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    fs::create_dir(home.root().join("out")).unwrap();
+    fs::write(home.root().join("out/x.txt"), "").unwrap();
+    let listing: Play<'_> = Box::new(|connection| list(connection, "a", &["a/x.txt"], &[]));
+    let copying: Play<'_> = Box::new(|connection| {
+        let asked = connection.expect("transfer.get");
+        let mut earlier = ended(asked.params["id"].as_str().unwrap());
+        earlier["sha256"] = json!(EMPTY);
+        connection.answer(&asked, &json!({"transfer": earlier}));
+        let asked = connection.expect("transfer.get");
+        connection.error(&asked, 404, "transfer.unknown", "There is no such transfer.");
+    });
+    let run = folder_copied(&home, &gateway, "gsv:a", vec![listing, copying]).ok();
+    assert!(
+        run.stderr.contains("0 files") && run.stderr.contains("1 was copied by an earlier run"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn tf14_a_folder_that_does_not_exist_leaves_none_here() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let listing: Play<'_> = Box::new(|connection| {
+        let asked = connection.expect("workspace.list");
+        connection.error(
+            &asked,
+            404,
+            "path.not_found",
+            "There is no folder `nope` in the workspace.",
+        );
+    });
+    let run = folder_copied(&home, &gateway, "gsv:nope", vec![listing]).failed(1);
+    assert!(run.stderr.contains("There is no folder"), "{}", run.stderr);
+    assert!(!home.root().join("out").exists());
+}
+
+#[test]
+fn tf14_a_link_that_leads_out_of_the_folder_here_is_no_matter_of_a_node() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let refused = json!({"state": "failed", "reason": "path.outside_workspace",
+        "problem": "\"x.txt\" is outside the workspace; use a path below it, or start the node with --allow-outside"});
+    let listing: Play<'_> = Box::new(|connection| list(connection, "a", &["a/x.txt"], &[]));
+    let copying: Play<'_> = Box::new(|connection| {
+        end_transfers(connection, 1, &refused);
+    });
+    let run = folder_copied(&home, &gateway, "gsv:a", vec![listing, copying]).failed(1);
+    assert!(
+        run.stderr.contains("out/x.txt out of the folder. Remove the link") && !run.stderr.contains("--allow-outside"),
+        "{}",
+        run.stderr
+    );
 }

@@ -43,6 +43,7 @@ pub use connection::Connection;
 pub use dangling::{Dangling, dangling_link};
 pub use error::NodeError;
 pub use event::{EventSink, NodeEvent};
+pub use gsv_tools::transfer::is_temp_name;
 pub use gsv_tools::{CommandLimits, Supervisor, is_inside_command, machine_memory_bytes, supervise_main};
 pub use log::Level;
 pub use node::{NodeConfig, check_workspace, run};

@@ -832,6 +832,18 @@ pub const FILE_TOO_LARGE: ErrorReason = ErrorReason {
     hint: "Use a smaller file, or split it.",
 };
 
+/// This is a restored copy: it was not resumed, because what it was copied from may still run.
+pub const GATEWAY_RESTORED_COPY: ErrorReason = ErrorReason {
+    reason: "gateway.restored_copy",
+    code: 621,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "This is a restored copy: it was not resumed, because what it was copied from may still run.",
+    hint: "On the gateway's machine, with the GSV_HOME of the copy, run `gsv resume`.",
+};
+
 /// GSV is stopped: nothing runs until its owner resumes it.
 pub const GATEWAY_STOPPED: ErrorReason = ErrorReason {
     reason: "gateway.stopped",
@@ -2607,6 +2619,7 @@ pub const ERRORS: &[ErrorReason] = &[
     FILE_BINARY,
     FILE_EXISTS,
     FILE_TOO_LARGE,
+    GATEWAY_RESTORED_COPY,
     GATEWAY_STOPPED,
     HOOK_BAD_BODY,
     HOOK_BAD_SECRET,

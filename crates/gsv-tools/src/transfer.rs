@@ -20,6 +20,13 @@ pub fn is_id(id: &str) -> bool {
             .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
+/// Whether a name is that of a transfer's temporary file.
+pub fn is_temp_name(name: &str) -> bool {
+    name.strip_prefix(".gsv-")
+        .and_then(|rest| rest.strip_suffix(".part"))
+        .is_some_and(is_id)
+}
+
 /// A file that is sent.
 pub struct Source {
     opened: Opened,

@@ -188,6 +188,7 @@ fn tf8_what_an_ended_transfer_has_left_is_removed() {
     let files = files(dir.path());
     open(&files, &offer(3)).write(b"ab").unwrap();
     assert_eq!(names(&dir.path().join("in")), [format!(".gsv-{ID}.part")]);
+    assert!(is_temp_name(&names(&dir.path().join("in"))[0]));
     discard(&files, "in/b.bin", ID).unwrap();
     discard(&files, "in/b.bin", ID).unwrap();
     assert_eq!(names(&dir.path().join("in")), [] as [&str; 0]);

@@ -24,8 +24,8 @@ import {
   eventQueue,
   isEmbedded,
   publicFetch,
+  restoredCopy,
   sealingKeys,
-  startStopped,
   versionOf,
 } from "../platform/env.ts";
 import { randomName, sha256Hex } from "../platform/ids.ts";
@@ -40,6 +40,7 @@ import type { MovablePort, ObjectKind } from "../ports/moving.ts";
 import type { NativeTools } from "../ports/native-tools.ts";
 import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
+import type { RestoredCopy } from "../ports/sessions.ts";
 import type { PublicRequest } from "../ports/web.ts";
 import type { Bucket } from "../storage/bucket.ts";
 import { tellingBucket, WrittenFiles } from "../storage/telling-bucket.ts";
@@ -68,7 +69,7 @@ export interface Parts {
   publicFetch(env: Env, url: string, request: PublicRequest): Promise<Response> | undefined;
   timeLimit(ms: number): AbortSignal;
   movable(env: Env, kind: ObjectKind, key: string): MovablePort;
-  startStopped(env: Env): string | undefined;
+  restoredCopy(env: Env): RestoredCopy | undefined;
   /** Ends this incarnation of the gateway's object. */
   restart(ctx: DurableObjectState): void;
   embedding(env: Env): BasePorts["embedding"];
@@ -90,7 +91,7 @@ export const parts: Parts = {
   publicFetch,
   timeLimit: (ms) => AbortSignal.timeout(ms),
   movable: (env, kind, key) => (kind === "session" ? env.SESSION : env.JOB).getByName(key),
-  startStopped,
+  restoredCopy,
   restart: (ctx) => ctx.abort("the home was imported"),
   embedding: ({ AI }) => ({ ai: AI, fetch: (input, init) => globalThis.fetch(input, init) }),
   vectorIndex: ({ VECTORS }) => VECTORS,
@@ -161,7 +162,7 @@ export function composeGateway<Ports>(ctx: DurableObjectState, env: Env, port: G
     collector: { version: versionOf(env), fetch: (url, init) => parts.fetch(url, init) },
     after: (ms, work) => void setTimeout(work, ms),
     addGcPressure: isEmbedded(env) ? gcPressure(log) : () => undefined,
-    startStopped: parts.startStopped(env),
+    restoredCopy: parts.restoredCopy(env),
     movable: (kind, key) => parts.movable(env, kind, key),
     movedState: async () => (await import("./moved-state.lazy.ts")).movedState(env.DB),
     restart: () => parts.restart(ctx),

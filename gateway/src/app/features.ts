@@ -45,6 +45,7 @@ import type { NativeTools } from "../ports/native-tools.ts";
 import type { PacksPort } from "../ports/packs.ts";
 import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
+import type { RestoredCopy } from "../ports/sessions.ts";
 import type { VectorBinding } from "../ports/vector-index.ts";
 import type { WebPort } from "../ports/web.ts";
 import type { Bucket } from "../storage/bucket.ts";
@@ -87,8 +88,7 @@ export interface BasePorts extends KernelPorts, PacksPort {
   readonly after: (ms: number, work: () => void) => void;
   /** Bytes of a file are about to pass: the engine is to collect what they leave (`gc-pressure.ts`). Does nothing on Cloudflare. */
   readonly addGcPressure: (bytes: number) => void;
-  /** As `START_STOPPED`. */
-  readonly startStopped: string | undefined;
+  readonly restoredCopy: RestoredCopy | undefined;
   /** Another object, for a move. */
   readonly movable: (kind: ObjectKind, key: string) => MovablePort;
   readonly movedState: () => Promise<MovedState>;

@@ -15,6 +15,7 @@ import type { MovablePort } from "../ports/moving.ts";
 import type { Readers } from "../ports/readers.ts";
 import type { SearchPort } from "../ports/search.ts";
 import type { SessionPort } from "../ports/session.ts";
+import type { RestoredCopy } from "../ports/sessions.ts";
 import type { VectorBinding } from "../ports/vector-index.ts";
 import type { PublicRequest } from "../ports/web.ts";
 
@@ -52,8 +53,10 @@ export interface Env {
   readonly ENVIRONMENT?: string;
   /** sha256, in hex, of the first admin token. Imported into the token table at first use. */
   readonly BOOTSTRAP_TOKEN_HASH?: string;
-  /** The id of a restored copy, which starts stopped: once for each id. */
+  /** The id of a restored copy, which stays stopped while this is set. */
   readonly START_STOPPED?: string;
+  /** The command that lets this copy act. */
+  readonly RESUME_COPY?: string;
   /** Keys of the stored secrets, of 64 hex digits each, separated by spaces. The first one seals, the others only open. */
   readonly SEALING_KEYS?: string;
   /** Browser origins that may connect, beside `auth.allowedOrigins`; separated by commas. */
@@ -93,9 +96,9 @@ export const bootstrapTokenHash = (env: Env): string | undefined => {
   const hash = env.BOOTSTRAP_TOKEN_HASH?.trim().toLowerCase();
   return hash !== undefined && /^[0-9a-f]{64}$/.test(hash) ? hash : undefined;
 };
-export const startStopped = (env: Env): string | undefined => {
-  const id = env.START_STOPPED?.trim();
-  return id === "" ? undefined : id;
+export const restoredCopy = (env: Env): RestoredCopy | undefined => {
+  const id = env.START_STOPPED?.trim() ?? "";
+  return id === "" ? undefined : { id, resume: env.RESUME_COPY };
 };
 export const sealingKeys = (env: Env): ReadKeys => readSealingKeys(env.SEALING_KEYS);
 

@@ -71,6 +71,13 @@ export type Repeat = "repeatable" | "once";
 /** Calls a session. A call that failed on the way is made once more when it is repeatable; the second failure rejects. */
 export type AskSession = <T>(key: string, ask: (session: SessionPort) => Promise<T>, repeat?: Repeat) => Promise<T>;
 
+/** A state that was restored beside its gateway and has its mark still (rule BK23). */
+export interface RestoredCopy {
+  readonly id: string;
+  /** The command that lets it act. Undefined: an earlier version has started the gateway. */
+  readonly resume: string | undefined;
+}
+
 /** Whether everything is stopped (rule ST1). */
 export interface StopPort {
   readonly stopped: () => StopState | undefined;

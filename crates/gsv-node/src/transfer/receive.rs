@@ -28,9 +28,12 @@ pub async fn run(ends: Arc<Ends>, event: TransferReceiveEvent, id: String, mut s
         sha256: event.sha256,
         replaces: event.force.unwrap_or(false),
     };
-    let (opening, open_offer) = (Arc::clone(&files), offer.clone());
-    let allowed = ends.check_offered();
-    let open = move |goes_on: &GoesOn<'_>| allowed.and_then(|()| Destination::open(&opening, &open_offer, goes_on));
+    let (opening, open_offer) = (Arc::clone(&ends), offer.clone());
+    let open = move |goes_on: &GoesOn<'_>| {
+        opening.check_offered()?;
+        let is_wanted = || opening.may(Some(&open_offer.id), |part| part.receives(&open_offer.path));
+        open_wanted(&opening.files, &open_offer, is_wanted, goes_on)
+    };
     let offered = match while_alive(|| ends.say_alive(number), &mut signals, open).await {
         Ok(offered) => offered,
         Err(ended) => {
@@ -82,6 +85,24 @@ pub async fn run(ends: Arc<Ends>, event: TransferReceiveEvent, id: String, mut s
         }
     };
     let _ = ends.tell::<TransferDone>(done).await;
+}
+
+/// Opens the file that is offered. A program that leaves its transfer removes the temporary file: one that this makes after that is removed
+/// here.
+fn open_wanted(
+    files: &Beneath,
+    offer: &Offer,
+    is_wanted: impl Fn() -> bool,
+    goes_on: &GoesOn<'_>,
+) -> Result<Offered, ToolError> {
+    let offered = Destination::open(files, offer, goes_on)?;
+    if is_wanted() {
+        return Ok(offered);
+    }
+    if let Offered::Open(destination) = offered {
+        destination.discard(files);
+    }
+    Err(ToolError::Cancelled { tail: None })
 }
 
 /// Takes the file, and gives its sha256 when it is stored. `None`: the attempt has ended; what it has stays for the next one, unless
@@ -152,5 +173,32 @@ async fn acknowledge(ends: Arc<Ends>, number: u32, mut acks: watch::Receiver<u64
         if ends.tell::<TransferAck>(params).await.is_err() {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gsv_tools::beneath::{Resolver, Scope};
+
+    use super::*;
+
+    #[test]
+    fn tf13_a_copy_that_its_program_has_left_while_it_opens_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = Beneath::new(dir.path(), Scope::Workspace, Resolver::Auto).unwrap();
+        let offer = Offer {
+            path: "a".into(),
+            id: "0".repeat(32),
+            size: 1,
+            sha256: None,
+            replaces: false,
+        };
+        let left = || std::fs::read_dir(dir.path()).unwrap().count();
+        let opened = open_wanted(&files, &offer, || false, &|| true);
+        assert!(matches!(opened, Err(ToolError::Cancelled { .. })));
+        assert_eq!(left(), 0);
+        let opened = open_wanted(&files, &offer, || true, &|| true);
+        assert!(matches!(opened, Ok(Offered::Open(_))));
+        assert_eq!(left(), 1);
     }
 }

@@ -10,7 +10,7 @@ import type { Result } from "../../ports/result.ts";
 import type { SearchableSessions, SearchPort } from "../../ports/search.ts";
 import type { SessionIdentity, SessionPort } from "../../ports/session.ts";
 import type { SessionToSession, SessionToSessionSent } from "../../ports/session-to-session.ts";
-import type { DeletionPort, SessionsPort, SettledPort, StopListenerPort, StopPort } from "../../ports/sessions.ts";
+import type { DeletionPort, RestoredCopy, SessionsPort, SettledPort, StopListenerPort, StopPort } from "../../ports/sessions.ts";
 import { createArchiveReader } from "../../storage/archive-reader.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { archiveMethods } from "./archives.ts";
@@ -52,8 +52,8 @@ export interface SessionsPorts
   readonly bucket: Bucket;
   /** An agent's search index. */
   readonly searchIndex: (agentId: string) => SearchPort;
-  /** The id of a restored copy, which starts stopped (rule BK23). */
-  readonly startStopped: string | undefined;
+  /** Set while this gateway has the mark of a restored copy (rule BK23). */
+  readonly restoredCopy: RestoredCopy | undefined;
   /** The object of a session, by its canonical key. */
   readonly session: (key: string) => SessionPort;
 }
@@ -83,8 +83,8 @@ export const sessionsFeature: FeatureDefinition<SessionsPorts, SessionsOffer> = 
     const sessions = new Sessions(ports.database, ports.after);
     const stops = new StopStore(ports.database);
     // Before anything else can ask whether everything is stopped.
-    if (ports.startStopped !== undefined)
-      stops.startStopped(ports.startStopped, { since: ports.now(), by: RESTORED_COPY }, () => sessions.activeSince(0, MAX_TOLD));
+    if (ports.restoredCopy !== undefined)
+      stops.stopCopy(ports.restoredCopy.id, { since: ports.now(), by: RESTORED_COPY }, () => sessions.activeSince(0, MAX_TOLD));
     const deletions = new DeletionStore(ports.database);
     const hold = (key: string): boolean => {
       if (stops.state() === undefined) return false;

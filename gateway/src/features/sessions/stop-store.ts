@@ -47,11 +47,12 @@ export class StopStore {
     });
     this.#state = state;
   }
-  /** Stops a restored copy before it does anything, once for each id: after a resume it starts as any other gateway. */
-  startStopped(id: string, state: StopState, keys: () => readonly string[]): void {
-    if (this.#db.kv.get<string>(STARTED_STOPPED) === id) return;
+  /** Stops a restored copy before it does anything. Its sessions are told once for each id. */
+  stopCopy(id: string, { since, by }: StopState, keys: () => readonly string[]): void {
+    const present = this.state();
+    if (this.#db.kv.get<string>(STARTED_STOPPED) === id && present?.by === by) return;
     // In one commit, because nothing waits between them.
-    this.stop(this.state() ?? state, keys());
+    this.stop({ since: present?.since ?? since, by }, keys());
     this.#db.kv.put(STARTED_STOPPED, id);
   }
   resume(): void {

@@ -2,6 +2,7 @@
  * Stops everything and lets it go on (rules ST1-ST5). The state is stored first: from then on no model and no tool call of a session gets
  * through. Then the sessions are told, the last active first; one that does not answer is told again by the alarm.
  */
+import { ERRORS } from "../../../../protocol/gen/errors.ts";
 import type { GatewayStopResult, StopState } from "../../../../protocol/gen/types.ts";
 import { asRunId, asSessionKey } from "../../../../protocol/gen/types.ts";
 import type { Participant } from "../../kernel/alarms.ts";
@@ -9,8 +10,8 @@ import { actorOf } from "../../kernel/authorise.ts";
 import type { Handlers } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { originText, type Origin } from "../../ports/origin.ts";
-import { succeed } from "../../ports/result.ts";
-import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
+import { type Failure, failure, type Result, sentence, succeed } from "../../ports/result.ts";
+import type { AskSession, RestoredCopy, SessionDirectory } from "../../ports/sessions.ts";
 import type { StopStore } from "./stop-store.ts";
 
 /** Sessions that were active this long ago have no run any more: a run has a time limit. */
@@ -27,6 +28,7 @@ export interface StopPorts extends Pick<KernelPorts, "arm" | "audit" | "backgrou
   readonly sessions: SessionDirectory;
   readonly ask: AskSession;
   readonly after: (ms: number, work: () => void) => void;
+  readonly restoredCopy: RestoredCopy | undefined;
 }
 export type Stopped = Omit<GatewayStopResult, "ok">;
 
@@ -70,15 +72,17 @@ export class Stop {
     await Promise.race([told, new Promise<void>((resolve) => after(ANSWER_MS, resolve))]);
     return { state, runs: runs.slice(0, MAX_RUNS), pending: stops.untoldCount(), clientCalls };
   }
-  resume(): { readonly wasStopped: boolean; readonly sessions: number } {
-    const { stops, now, background, arm } = this.#ports;
+  /** A restored copy goes on only with the `gsv resume` that removes its mark and starts its channels (rule BK23). */
+  resume(): Result<{ readonly wasStopped: boolean; readonly sessions: number }> {
+    const { stops, now, background, arm, restoredCopy } = this.#ports;
+    if (restoredCopy !== undefined) return refused(restoredCopy);
     const wasStopped = stops.state() !== undefined;
     stops.resume();
     const sessions = stops.heldCount();
     this.#again = now() + AGAIN_MS;
     arm();
     background("resume", Promise.all([this.#tell([]), ...this.#changes.map((work) => work())]));
-    return { wasStopped, sessions };
+    return succeed({ wasStopped, sessions });
   }
 
   tellUntold(): Promise<void> {
@@ -135,21 +139,35 @@ export class Stop {
     return `Everything is stopped: ${counted}${calls}${more}. Messages wait until /resume.`;
   }
   resumeFor(by: string, origin: Origin): string {
-    const { wasStopped, sessions } = this.resume();
-    this.#record(by, origin, "gateway.resume");
+    const resumed = this.resume();
+    this.#record(by, origin, "gateway.resume", resumed.ok ? "allowed" : "denied");
+    if (!resumed.ok) return sentence(resumed.error);
+    const { wasStopped, sessions } = resumed.value;
     if (!wasStopped) return "Nothing was stopped.";
     if (sessions === 0) return "GSV goes on. Nothing waited.";
     return `GSV goes on. ${sessions === 1 ? "1 conversation continues" : `${sessions} conversations continue`}.`;
   }
-  #record(actor: string, origin: Origin, action: string): void {
+  #record(actor: string, origin: Origin, action: string, decision: "allowed" | "denied" = "allowed"): void {
     const { audit, background } = this.#ports;
-    background("audit", audit.append({ actor, origin: originText(origin), action, decision: "allowed" }));
+    background("audit", audit.append({ actor, origin: originText(origin), action, decision }));
   }
 }
 
+const refused = ({ resume }: RestoredCopy): Failure =>
+  failure(
+    "gateway.restored_copy",
+    "This is a restored copy, so nothing was resumed: the gateway that it was copied from may still run and get your messages.",
+    resume === undefined
+      ? ERRORS["gateway.restored_copy"].hint
+      : `Only when that one is gone for good, on the machine of the copy: \`${resume}\`.`,
+  );
+
 export const stopMethods = (stop: Stop, stops: StopStore): Handlers => ({
   "gateway.stop": async ({ connection }) => succeed({ ok: true, ...(await stop.stop(actorOf(connection.principal))) }),
-  "gateway.resume": () => succeed({ ok: true, ...stop.resume() }),
+  "gateway.resume": () => {
+    const resumed = stop.resume();
+    return resumed.ok ? succeed({ ok: true, ...resumed.value }) : resumed;
+  },
   "gateway.status": () => {
     const stopped = stops.state();
     return succeed(stopped === undefined ? {} : { stopped });

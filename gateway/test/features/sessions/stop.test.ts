@@ -91,7 +91,7 @@ test("[ST10] the stop of a conversation that does not exist is refused, and name
     expect(await refused(name)).toBe("List the conversations: `gsv session list`.");
 });
 
-test("[BK23] a restored copy is stopped before it does anything, its sessions are told, and it stays resumed", async () => {
+test("[BK23] a restored copy is stopped before it does anything, and only the command that removes its mark lets it act", async () => {
   const held: [string, boolean][] = [];
   const resumed: string[] = [];
   fakeSessions((name) => ({
@@ -106,8 +106,9 @@ test("[BK23] a restored copy is stopped before it does anything, its sessions ar
   }));
   admin = await client();
   await say(admin, "hello");
-  const restart = async (id: string): Promise<void> => {
-    vi.spyOn(parts, "startStopped").mockReturnValue(id);
+  const resume = "GSV_HOME=/copy gsv resume";
+  const restart = async (id: string | undefined): Promise<void> => {
+    vi.spyOn(parts, "restoredCopy").mockReturnValue(id === undefined ? undefined : { id, resume });
     await evict(gateway());
   };
   await restart("copy-1");
@@ -116,10 +117,18 @@ test("[BK23] a restored copy is stopped before it does anything, its sessions ar
   expect([held, resumed]).toEqual([[[key, true]], [`${key} after 1`]]);
   admin = await client();
   expect(await admin.ok("gateway.status")).toMatchObject({ stopped: { by: "gsv restore" } });
+  const refused = await admin.refused("gateway.resume");
+  expect([refused.reason, refused.hint]).toEqual(["gateway.restored_copy", expect.stringContaining(resume)]);
+  expect(await gateway().resumeAll(`session:${key}`, { kind: "client", clientId: "c" })).toContain(resume);
+  expect(await admin.ok("gateway.status")).toMatchObject({ stopped: { by: "gsv restore" } });
+  await restart(undefined);
+  admin = await client();
+  expect(await admin.ok("gateway.status"), "until it is resumed").toMatchObject({ stopped: { by: "gsv restore" } });
   expect(await admin.ok("gateway.resume")).toMatchObject({ wasStopped: true });
+  await restart(undefined);
+  expect(await (await client()).ok("gateway.status")).toEqual({});
+  // An earlier version let it act although it had its mark.
   await restart("copy-1");
-  expect(await (await client()).ok("gateway.status"), "once for each copy").toEqual({});
-  await restart("copy-2");
   expect(await (await client()).ok("gateway.status")).toMatchObject({ stopped: { by: "gsv restore" } });
 });
 
