@@ -13,6 +13,7 @@ import { readableFile } from "../../storage/workspace/readable.ts";
 import { receiveProblem } from "../../storage/workspace/protection.ts";
 import { currentFile, isFolder, replaceProblem, treeProblem } from "../../storage/workspace/received.ts";
 import { clientProblem, type Endpoint, isOfClient, parseEnds } from "./endpoint.ts";
+import type { NewRequests } from "./new-requests.ts";
 import type { TransferRunner } from "./runner.ts";
 import type { NewTransfer, TransferRow, TransferStore } from "./store.ts";
 
@@ -22,6 +23,7 @@ export interface CreatePorts
     Pick<StopPort, "stopped"> {
   readonly store: TransferStore;
   readonly runner: TransferRunner;
+  readonly requests: NewRequests;
   readonly bucket: Bucket;
   readonly connections: Pick<Connections, "isOnline">;
 }
@@ -50,7 +52,7 @@ export async function createTransfer(
   asker: Asker,
   client?: Connection,
 ): Promise<Result<TransferRow>> {
-  const { store, runner, audit, background } = ports;
+  const { store, runner, requests, audit, background } = ports;
   const record = (refused: string | undefined): void =>
     background(
       "audit",
@@ -74,7 +76,7 @@ export async function createTransfer(
     if (client !== undefined) runner.attach(known, client);
     return succeed(store.get(asked.id) ?? known);
   }
-  const { checked: admitted, isCancelled } = await runner.check(asked.id, () => admit(ports, asked));
+  const { checked: admitted, isCancelled } = await requests.check(asked.id, () => admit(ports, asked));
   // A program asks again until there is a slot: that is no event.
   if (admitted.ok) record(undefined);
   else if (admitted.error.reason !== "transfer.busy") record(admitted.error.reason);

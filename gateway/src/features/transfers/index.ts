@@ -45,10 +45,10 @@ export const transfersFeature: FeatureDefinition<TransferPorts, { readonly trans
     const open = new OpenTransfers(ports.database);
     let part: Part | undefined;
     const load = once(() =>
-      import("./transfers.lazy.ts").then(({ AgentTransfers, TransferRunner, TransferStore, transferMethods }) => {
+      import("./transfers.lazy.ts").then(({ AgentTransfers, NewRequests, TransferRunner, TransferStore, transferMethods }) => {
         const store = new TransferStore(ports.database);
         const runner = new TransferRunner({ ...ports, store });
-        const all = { ...ports, store, runner };
+        const all = { ...ports, store, runner, requests: new NewRequests() };
         part = { runner, methods: transferMethods(all), agents: new AgentTransfers(all) };
         return part;
       }),

@@ -28,7 +28,7 @@ type Name =
 export type TransferMethods = { readonly [M in Name]: Handler<M> };
 
 export function transferMethods(ports: MethodPorts): TransferMethods {
-  const { store, runner } = ports;
+  const { store, runner, requests } = ports;
   const shown = (id: string): Result<{ transfer: Transfer }> => {
     const row = store.get(id);
     return row === undefined
@@ -67,7 +67,7 @@ export function transferMethods(ports: MethodPorts): TransferMethods {
     "transfer.cancel": (_caller, { id }) => {
       const row = store.get(id);
       if (row !== undefined) runner.cancel(row);
-      else runner.cancelBeforeItBegins(id);
+      else requests.cancel(id);
       return shown(id);
     },
 

@@ -6,24 +6,19 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { CHUNK_HEADER_BYTES, readChunkId } from "../../../../protocol/runtime/chunk.ts";
 import type { Connection, Connections } from "../../kernel/connections.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
-import type { NodesPort } from "../../ports/nodes.ts";
 import type { StopPort } from "../../ports/sessions.ts";
-import type { Bucket } from "../../storage/bucket.ts";
 import { removeParts } from "../../storage/workspace/received.ts";
-import { bucketDestination } from "./bucket-destination.ts";
-import { bucketSource } from "./bucket-source.ts";
 import type { DestinationEnd, Frame, SourceEnd } from "./ends.ts";
 import { type Attempt, type Effect, type Facts, FIRST, type Happening, step } from "./attempt.ts";
-import { nodeDestination, nodeSource } from "./node-ends.ts";
+import { nodeDestination } from "./node-ends.ts";
 import { type Endpoint, isInWorkspace, isOfClient, parseEndpoint } from "./endpoint.ts";
+import { type Connected, type EndPorts, makeEnds, type Told } from "./make-ends.ts";
+import { ProgramEnds } from "./program-ends.ts";
 import { SlotQueue } from "./slot-queue.ts";
 import { STALL_MS, type State, type TransferRow, type TransferStore } from "./store.ts";
-import { taintFrom, taintOf } from "./taint.ts";
 
-export interface RunnerPorts extends Pick<KernelPorts, "arm" | "background" | "ids" | "now">, NodesPort, Pick<StopPort, "stopped"> {
+export interface RunnerPorts extends EndPorts, Pick<KernelPorts, "arm" | "ids" | "now">, Pick<StopPort, "stopped"> {
   readonly store: TransferStore;
-  readonly bucket: Bucket;
-  readonly addGcPressure: (bytes: number) => void;
   readonly connections: Pick<Connections, "event" | "sendChunk" | "byConn" | "byIdentity" | "setTransferEnd">;
 }
 type Side = "source" | "destination";
@@ -66,17 +61,15 @@ export class TransferRunner {
   readonly #ports: RunnerPorts;
   readonly #live = new Map<string, Live>();
   readonly #attempts = new Map<string, Bound>();
-  /** The programs that are ends of their own transfers, by the transfer's id. */
-  readonly #clients = new Map<string, Connection>();
+  readonly #programs: ProgramEnds;
   readonly #queue: SlotQueue;
   #isFilling = false;
-  /** Requests whose transfers have no row yet, by the transfer's id, and whether they were cancelled. */
-  readonly #checked = new Map<string, boolean>();
   /** Who waits for the end of a transfer, by its id. */
   readonly #waiting = new Map<string, { readonly end: Promise<void>; readonly resolve: () => void }>();
 
   constructor(ports: RunnerPorts) {
     this.#ports = ports;
+    this.#programs = new ProgramEnds(ports.connections);
     this.#queue = new SlotQueue(ports);
   }
 
@@ -102,7 +95,13 @@ export class TransferRunner {
       movedAt: row.movedAt + queuedMs,
       savedAt: this.#ports.now(),
       attemptKeys: [],
-      ...this.#ends(row, source.value, destination.value, () => live, { from, to }),
+      ...makeEnds(
+        this.#ports,
+        row,
+        { source: source.value, destination: destination.value },
+        { from, to },
+        this.#told(() => live),
+      ),
     };
     this.#live.set(row.id, live);
     if (from !== undefined) this.#bind(live, "source", from.connection.conn, from.attemptId);
@@ -163,26 +162,18 @@ export class TransferRunner {
     // It may have closed while its request was checked.
     if (this.#ports.connections.byConn(connection.conn) !== connection) return;
     const live = this.#live.get(row.id);
-    if (this.#clients.get(row.id)?.conn === connection.conn && live !== undefined) return;
-    this.#clientOf(row.id, connection);
+    if (this.#programs.of(row.id)?.conn === connection.conn && live !== undefined) return;
+    this.#programs.set(row.id, connection);
     // The source has sent everything; storing does not need it.
     if (live?.attempt.status === "finishing" && !isOfClient(row.destination)) return;
     if (live !== undefined) this.#drop(live);
     const again = this.#ports.store.get(row.id);
     if (again !== undefined) this.begin(again);
   }
-  /** Undefined: the transfer has ended. A connection that lost its last transfer has the limit of requests of any other program. */
-  #clientOf(id: string, connection: Connection | undefined): void {
-    const before = this.#clients.get(id);
-    if (connection === undefined) this.#clients.delete(id);
-    else this.#clients.set(id, connection);
-    const having = new Set(this.#clients.values());
-    for (const one of [before, connection]) if (one !== undefined) this.#ports.connections.setTransferEnd(one, having.has(one));
-  }
 
   /** A connection is gone, and its attempts with it. */
   gone(conn: string): void {
-    for (const [id, client] of this.#clients) if (client.conn === conn) this.#clients.delete(id);
+    this.#programs.gone(conn);
     const isNeeded = (key: string): boolean => {
       const bound = this.#attempts.get(key);
       return key.startsWith(`${conn} `) && bound !== undefined && !isPast(bound);
@@ -193,19 +184,6 @@ export class TransferRunner {
     this.#fillSlots();
   }
 
-  /** Checks whether a new transfer may begin. A cancellation that arrives meanwhile finds no row. */
-  async check<T>(id: string, work: () => Promise<T>): Promise<{ readonly checked: T; readonly isCancelled: boolean }> {
-    if (!this.#checked.has(id)) this.#checked.set(id, false);
-    try {
-      const checked = await work();
-      return { checked, isCancelled: this.#checked.get(id) === true };
-    } finally {
-      this.#checked.delete(id);
-    }
-  }
-  cancelBeforeItBegins(id: string): void {
-    if (this.#checked.has(id)) this.#checked.set(id, true);
-  }
   /** A file that is being stored is not stopped any more. */
   cancel(row: TransferRow): void {
     if (row.endedAt === undefined && this.#live.get(row.id)?.attempt.status !== "finishing")
@@ -226,7 +204,7 @@ export class TransferRunner {
   }
   /** Its program is gone, and may come back to go on. */
   isLeft({ id, source, destination }: TransferRow): boolean {
-    return !this.#live.has(id) && !this.#clients.has(id) && [source, destination].some(isOfClient);
+    return !this.#live.has(id) && this.#programs.of(id) === undefined && [source, destination].some(isOfClient);
   }
   /** Resolves when the transfer has ended. */
   ended(id: string): Promise<void> {
@@ -238,7 +216,7 @@ export class TransferRunner {
     return end;
   }
   #tellWaiting(id: string): void {
-    this.#clientOf(id, undefined);
+    this.#programs.set(id, undefined);
     this.#waiting.get(id)?.resolve();
     this.#waiting.delete(id);
   }
@@ -277,46 +255,21 @@ export class TransferRunner {
   // ------------------------------------------------------------ one attempt
 
   /** Null: the machine is not connected. Undefined: the workspace needs none. */
-  #connection(endpoint: Endpoint, id: string): { readonly connection: Connection; readonly attemptId: number } | null | undefined {
+  #connection(endpoint: Endpoint, id: string): Connected | null | undefined {
     if (endpoint.kind === "workspace") return undefined;
     const connection =
-      endpoint.kind === "client" ? this.#clients.get(id) : this.#ports.connections.byIdentity({ mode: "node", id: endpoint.nodeId });
+      endpoint.kind === "client" ? this.#programs.of(id) : this.#ports.connections.byIdentity({ mode: "node", id: endpoint.nodeId });
     if (connection === undefined) return null;
     for (;;) {
       const attemptId = new DataView(this.#ports.ids.bytes(4).slice().buffer).getUint32(0);
       if (!this.#attempts.has(attemptKey(connection.conn, attemptId))) return { connection, attemptId };
     }
   }
-  #ends(
-    row: TransferRow,
-    source: Endpoint,
-    destination: Endpoint,
-    live: () => Live,
-    { from, to }: Record<"from" | "to", { readonly connection: Connection; readonly attemptId: number } | undefined>,
-  ): { source: SourceEnd; destination: DestinationEnd } {
-    const { bucket, background, connections, nodes, addGcPressure } = this.#ports;
-    const { id, agentId, isForced, by } = row;
-    const tell = (happening: Happening): void => this.#feed(live(), happening);
-    const alive = (): void => this.#alive(live());
-    const shared = { bucket, background, tell, alive };
-    const onNode = (endpoint: Endpoint, at: typeof from) =>
-      endpoint.kind !== "workspace" && at !== undefined ? { connections, ...at, id, path: endpoint.path } : undefined;
-    const [nodeFrom, nodeTo] = [onNode(source, from), onNode(destination, to)];
-    const taint = taintOf(row.taint, taintFrom(source, nodes.list()));
+  #told(live: () => Live): Told {
     return {
-      source:
-        source.kind === "workspace"
-          ? bucketSource({ ...shared, agentId, path: source.path, facts: row.facts, chunk: (frame) => this.#chunk(live(), frame) })
-          : nodeSource(nodeFrom ?? never()),
-      destination:
-        destination.kind === "workspace"
-          ? bucketDestination({
-              ...shared,
-              file: { id, agentId, path: destination.path, replaces: isForced, by, ...(taint === undefined ? {} : { taint }) },
-              storedBytes: row.doneBytes,
-              addGcPressure,
-            })
-          : nodeDestination({ ...(nodeTo ?? never()), isForced }),
+      tell: (happening) => this.#feed(live(), happening),
+      alive: () => this.#alive(live()),
+      chunk: (frame) => this.#chunk(live(), frame),
     };
   }
   #bind(live: Live, side: Side, conn: string, attemptId: number): void {
@@ -459,8 +412,4 @@ export class TransferRunner {
     const ends = nodeDestination({ ...this.#ports, connection, attemptId: 0, id: row.id, path: endpoint.value.path, isForced: false });
     if (ends.close(row.problem ?? "The transfer has ended.")) this.#ports.store.removed(row.id);
   }
-}
-
-function never(): never {
-  throw new Error("an end of a transfer has no connection");
 }
