@@ -418,6 +418,44 @@ describe("[SP10] [K12] the owner allows more than a limit", () => {
     expect(await event(runId, ["final", "error"])).toMatchObject({ state: "final" });
     expect(calls).toHaveLength(2);
   });
+  it("by the price: when the model costs less, the paused run goes on by itself", async () => {
+    await set("limits.dayCostUsd", 0.05);
+    const { runId, end } = await asks();
+    expect(end).toMatchObject({ state: "paused", limit: true });
+    await server({ input: 0, output: 90 });
+    await runDurableObjectAlarm(gateway());
+    expect(await openQuestions(), "it is still too much").toEqual([end.approvalId]);
+    await server({ input: 0, output: 1 });
+    await runDurableObjectAlarm(gateway());
+    expect(await event(runId, ["final", "error"])).toMatchObject({ state: "final" });
+    expect(calls).toHaveLength(1);
+  });
+  it("by another model: when the conversation's own costs nothing, the paused run goes on by itself", async () => {
+    await set("limits.dayCostUsd", 0.05);
+    const { runId, end } = await asks();
+    expect(end).toMatchObject({ state: "paused", limit: true });
+    await peer.ok("session.patch", { sessionKey: OWN, settings: { thinkingLevel: "low" } });
+    expect(await openQuestions(), "no other model").toEqual([end.approvalId]);
+    await peer.ok("session.patch", { sessionKey: OWN, settings: { model: { provider: "demo", id: "demo" } } });
+    expect(await event(runId, ["final", "error"])).toMatchObject({ state: "final" });
+    expect(calls.map(({ model }) => model.provider)).toEqual(["demo"]);
+  });
+  it("by the agent's definition: when its limit is raised, the paused run goes on by itself", async () => {
+    const define = (steps: number) =>
+      peer.ok("agents.define", {
+        text: `metadata: {id: sorter, name: sorter}\ncore_context: {system_prompt: You sort.}\nautonomy: {max_iterations: ${steps}}\n`,
+      });
+    await define(1);
+    answer = () => used(says("", [{ name: "gsv__Nope", arguments: {} }]), COST);
+    const { runId, end } = await asks("agent:sorter:cli:dm:spend");
+    expect(end).toMatchObject({ state: "paused", limit: true });
+    answer = () => used(says("done"), COST);
+    await runDurableObjectAlarm(gateway());
+    await define(9);
+    // No alarm by hand: the definition has set it.
+    expect(await event(runId, ["final", "error"])).toMatchObject({ state: "final" });
+    expect(calls).toHaveLength(2);
+  });
   it("never for a guest, whose run ends", async () => {
     await set("limits.guestDayCostUsd", 0);
     expect(await guestSays("77")).toMatchObject({ state: "error" });
