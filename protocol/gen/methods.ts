@@ -279,7 +279,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "7291b78bb9a5718f";
+export const PROTOCOL_FINGERPRINT = "e3e74980b17d63c2";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

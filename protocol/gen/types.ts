@@ -5175,6 +5175,8 @@ export type UsageCap = {
   reserved: number;
   /** From 0. */
   limit: number;
+  /** From 0. */
+  allowed?: number;
 };
 
 /** Parameters of `usage.get`. */

@@ -344,11 +344,14 @@ describe("[SP10] [K12] the owner allows more than a limit", () => {
     await resolve(end, "allow");
     await event(runId, ["final"]);
     expect(calls).toHaveLength(3);
-    const raised = { setting: "limits.dayCostUsd", used: 0.3, reserved: 0, limit: 0.5 };
+    const raised = { setting: "limits.dayCostUsd", used: 0.3, reserved: 0, limit: 0.5, allowed: 0.25 };
     expect((await usage()).caps).toContainEqual(expect.objectContaining({ ...raised, used: expect.closeTo(0.3) }));
     // Another conversation has the same day, and the raise is no one's own.
     expect((await say("agent:main:cli:dm:other")).state).toBe("final");
     expect((await usage()).caps).toContainEqual(expect.objectContaining({ ...raised, used: expect.closeTo(0.4) }));
+    // A lowered limit does not take back what was allowed, and is not shown as another one.
+    await set("limits.dayCostUsd", 0);
+    expect((await say()).error).toMatch(/^Today's limit is reached: \$0\.40 of \(\$0\.00 and \$0\.25 that you allowed today\) were used/);
   });
   it("once for each answer, and until the period ends", async () => {
     const spender = { session: "s", agent: "main", guest: "" };
