@@ -421,6 +421,22 @@ describe("[SP10] [K12] the owner allows more than a limit", () => {
     expect(await event(runId, ["final", "error"])).toMatchObject({ state: "final" });
     expect(calls).toHaveLength(2);
   });
+  it("by the setting, while the run goes on: the next step is decided by the limits of now", async () => {
+    await set("limits.stepsPerRun", 1);
+    let isRaised = false;
+    answer = async () => {
+      while (!isRaised) await scheduler.wait(2);
+      answer = () => used(says("done"), COST);
+      return used(says("", [{ name: "gsv__Nope", arguments: {} }]), COST);
+    };
+    const run = asks();
+    await until("the model to be called", () => calls.length > 0);
+    await set("limits.stepsPerRun", 50);
+    isRaised = true;
+    expect((await run).end).toMatchObject({ state: "final" });
+    expect(calls).toHaveLength(2);
+    expect((await notes(OWN)).filter((text) => text.startsWith("The run is paused."))).toEqual([]);
+  });
   it("by the price: when the model costs less, the paused run goes on by itself", async () => {
     await set("limits.dayCostUsd", 0.05);
     const { runId, end } = await asks();
