@@ -5177,6 +5177,8 @@ export type UsageCap = {
   reserved: number;
   /** From 0. */
   limit: number;
+  /** From 0. */
+  allowed?: number;
 };
 
 /** Parameters of `usage.get`. */

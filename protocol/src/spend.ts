@@ -27,6 +27,8 @@ export const UsageCap = struct("UsageCap", "One limit and what counts toward it,
   /** Set aside for calls that are under way. */
   reserved: t.number(0),
   limit: t.number(0),
+  /** The part of `limit` that the owner's answers have allowed beyond the setting, until the period ends. Absent: nothing. */
+  allowed: t.optional(t.number(0)),
 });
 method("usage.get", {
   doc: "Returns what model calls used, by day, agent, session, model or guest, and how far the limits are used up. Days are those of the owner's time zone.",

@@ -98,6 +98,13 @@ fn cap(cap: &UsageCap) -> [String; 5] {
         cap.of.clone().unwrap_or_else(|| "all".to_owned()),
         amount(cap.used),
         amount(cap.reserved),
-        amount(cap.limit),
+        match cap.allowed {
+            Some(allowed) => format!(
+                "{} and {} that you allowed",
+                amount((cap.limit - allowed).max(0.0)),
+                amount(allowed)
+            ),
+            None => amount(cap.limit),
+        },
     ]
 }

@@ -7998,6 +7998,9 @@ pub struct UsageCap {
     pub reserved: f64,
     /// From 0.
     pub limit: f64,
+    /// From 0.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<f64>,
 }
 
 /// Parameters of `usage.get`.

@@ -43,6 +43,8 @@ export interface PacksPort {
     prepare(): Promise<void>;
     /** What is wrong with the settings of packs, as a sentence; what was stored before blocks no other change. */
     problem(next: Readonly<GsvConfig>, before: Readonly<GsvConfig>): string | undefined;
+    /** What packs that are on lack after a change of `path`, as sentences. */
+    missing(path: string, now: Readonly<GsvConfig>): readonly string[];
     /** The agents of the owner by the names in their definitions, with which no pack may collide. */
     useNames(names: () => ReadonlyMap<string, string>): void;
   };

@@ -61,7 +61,14 @@ export type MoreOffer = ({ readonly of: RunLimit; readonly amount: number } | { 
   readonly setting: string;
   /** The least with which the refused model call makes sense. Absent: no call was refused. */
   readonly least?: Amount;
+  /** How large the refused call was: with another model or price it needs something else. Absent: no call was refused. */
+  readonly size?: CallSize;
 };
+/** Tokens of a model call's context, and how many of them the provider may have in its cache. */
+export interface CallSize {
+  readonly inputTokens: number;
+  readonly cachedTokens: number;
+}
 /** The settings of a run's own limits. */
 export const RUN_LIMITS = {
   steps: "limits.stepsPerRun",

@@ -74,8 +74,8 @@ interface Refused {
   readonly offer?: MoreOffer;
 }
 export type Allowed = { readonly ok: true; readonly call: AllowedCall } | Refused;
-/** A run that has paused at a limit, and what it may use now. */
-export interface FitAsk {
+/** A run that has paused at a limit, the model that it would call now, and what it may use now. */
+export interface FitAsk extends Pick<CallAsk, "model" | "config" | "maxTokens" | "thinkLevel"> {
   readonly run: NonNullable<CallAsk["run"]>;
   readonly offer: MoreOffer;
   readonly ownBudget: Budget;
@@ -112,18 +112,17 @@ export class SpendGate {
     if (terms === undefined || state === undefined)
       return { ok: true, call: { maxTokens: ask.maxTokens, end: (outcome) => ({ outcome }), cancel: () => {} } };
     const guest = guestOf(state.identity, run?.origin);
-    const costOf = (output: number): Amount =>
-      terms.rates ? { costUsd: terms.inputUsd + output * terms.rates.output, tokens: 0 } : { costUsd: 0, tokens: ask.inputTokens + output };
-    const whole = costOf(terms.output);
-    const least = costOf(Math.min(terms.output, LEAST_ANSWER + terms.thinking));
+    const whole = costOf(terms, ask.inputTokens, terms.output);
+    const least = leastOf(terms, ask.inputTokens);
+    const withLeast = <T extends { readonly offer?: MoreOffer }>(refused: T): T => withNeed(refused, least, ask);
     const over = ownBudget && run ? overRun(run, ownBudget, least) : undefined;
-    if (over !== undefined) return { ok: false, ...withLeast(over, least), retryable: false };
+    if (over !== undefined) return { ok: false, ...withLeast(over), retryable: false };
     const need = ownBudget && run ? smaller(whole, leftOf(run, ownBudget)) : whole;
     if (!this.#covers(need, guest)) {
       const of = guest === undefined ? {} : { guest };
       const raises = run?.extra?.raises;
       const refused = await this.#reserve({ identity: state.identity, ...of, need, least, ...(raises ? { raises } : {}) });
-      if (refused) return withLeast(refused, least);
+      if (refused) return withLeast(refused);
     }
     const purse = this.#purse;
     // Ended by the ledger meanwhile: what was granted for this call is still set aside there, with the next question.
@@ -148,10 +147,11 @@ export class SpendGate {
   }
 
   /** Whether the call at which a run has paused fits its limits now (rule SP10). Rejects when the ledger does not say. */
-  async fits({ run, offer, ownBudget }: FitAsk): Promise<boolean> {
+  async fits({ run, offer, ownBudget, ...call }: FitAsk): Promise<boolean> {
     const state = this.#ports.state();
-    const { least } = offer;
-    if (state === undefined || least === undefined) return true;
+    if (state === undefined || offer.least === undefined) return true;
+    const least = this.#leastNow(offer.least, offer, call);
+    if (least === undefined) return true;
     if (overRun(run, ownBudget, least) !== undefined) return false;
     if (offer.of !== "period") return true;
     const guest = guestOf(state.identity, run.origin);
@@ -162,6 +162,16 @@ export class SpendGate {
     return refused === undefined;
   }
 
+  /** What the refused call needs with the model and the price of now. Undefined: nothing, because its model costs nothing. */
+  #leastNow(
+    before: Amount,
+    { size }: MoreOffer,
+    { model, config, ...ask }: Omit<FitAsk, "run" | "offer" | "ownBudget">,
+  ): Amount | undefined {
+    if (size === undefined) return before;
+    const terms = this.#ports.terms(model, config, { ...ask, ...size });
+    return terms && leastOf(terms, size.inputTokens);
+  }
   /**
    * A provider that was cut off has counted nothing, or what it had done at the begin, and bills what it was sent and what it wrote. One
    * that refused the call has done nothing.
@@ -231,8 +241,11 @@ export class SpendGate {
   }
 }
 
-const withLeast = <T extends { readonly offer?: MoreOffer }>(refused: T, least: Amount): T =>
-  refused.offer === undefined ? refused : { ...refused, offer: { ...refused.offer, least } };
+const costOf = ({ rates, inputUsd }: CallTerms, input: number, output: number): Amount =>
+  rates ? { costUsd: inputUsd + output * rates.output, tokens: 0 } : { costUsd: 0, tokens: input + output };
+const leastOf = (terms: CallTerms, input: number): Amount => costOf(terms, input, Math.min(terms.output, LEAST_ANSWER + terms.thinking));
+const withNeed = <T extends { readonly offer?: MoreOffer }>(refused: T, least: Amount, { inputTokens, cachedTokens }: CallAsk): T =>
+  refused.offer === undefined ? refused : { ...refused, offer: { ...refused.offer, least, size: { inputTokens, cachedTokens } } };
 /** Undefined: the provider counted nothing. */
 const countedOf = ({ usage }: ModelOutcome): Usage | undefined => (usage !== undefined && usage.total > 0 ? usage : undefined);
 const withUsage = (outcome: Extract<ModelOutcome, { kind: "replied" }>, usage: Usage): ModelOutcome => ({

@@ -22,7 +22,7 @@ class Far {
     settled: report.count,
     grant: { costUsd: 3 * need.costUsd, tokens: 3 * need.tokens, calls: 64, until: this.now + 1_000 },
   });
-  gate(terms: CallTerms | undefined = PRICED, noted: string[] = []): SpendGate {
+  gate(terms: CallTerms | undefined | (() => CallTerms | undefined) = PRICED, noted: string[] = []): SpendGate {
     return new SpendGate({
       gateway: {
         reserveSpend: async (ask) => {
@@ -30,7 +30,7 @@ class Far {
           return this.answer(ask);
         },
       },
-      terms: () => terms,
+      terms: () => (typeof terms === "function" ? terms() : terms),
       state: () => base,
       wall: () => this.now,
       failed: (_what, error) => void noted.push(error instanceof Error ? error.message : ""),
@@ -48,6 +48,8 @@ const ask = (over: Partial<CallAsk> = {}): CallAsk => ({
   ownBudget: budgetOf({ config: over.config ?? config }, (over.run ?? RUN).origin),
   ...over,
 });
+/** The model of now, for a run that has paused. */
+const NOW = { model: { provider: "p", id: "m" }, config, maxTokens: undefined, thinkLevel: undefined } as const;
 function allowed(result: Allowed): Extract<Allowed, { ok: true }>["call"] {
   assert.ok(result.ok, result.ok ? "" : result.error.message);
   return result.call;
@@ -108,12 +110,12 @@ describe("a model call", () => {
     const refused = await gate.begin(ask({ run }));
     assert.ok(!refused.ok && refused.offer);
     const own = (costUsd: number): Promise<boolean> =>
-      gate.fits({ run, offer: refused.offer ?? assert.fail(), ownBudget: { steps: 1, ms: 1, costUsd } });
+      gate.fits({ ...NOW, run, offer: refused.offer ?? assert.fail(), ownBudget: { steps: 1, ms: 1, costUsd } });
     assert.deepEqual([await own(1), await own(1.01), await own(1.02)], [false, false, true]);
     assert.equal(far.asks.length, 0);
     const raise = { scope: "day", unit: "costUsd", period: "2026-03-01", amount: 1 } as const;
     const offer = { of: "period", raise, why: "", setting: "limits.dayCostUsd", least: { costUsd: 0.1, tokens: 0 } } as const;
-    const ofDay = (): Promise<boolean> => gate.fits({ run: RUN, offer, ownBudget: { steps: 1, ms: 1, costUsd: 1 } });
+    const ofDay = (): Promise<boolean> => gate.fits({ ...NOW, run: RUN, offer, ownBudget: { steps: 1, ms: 1, costUsd: 1 } });
     far.answer = () => ({ ok: false, settled: 0, error: { reason: "budget.day", message: "Used up." } });
     assert.equal(await ofDay(), false);
     far.answer = ({ need, report }) => ({ ok: true, settled: report.count, grant: { ...need, calls: 1, until: far.now + 1 } });
@@ -121,6 +123,25 @@ describe("a model call", () => {
     assert.deepEqual(far.asks.at(-1)?.least, offer.least);
     far.answer = () => Promise.reject(new Error("the gateway is away"));
     await assert.rejects(ofDay());
+  });
+  test("[SP10] a run that has paused fits when the model of now needs less, or costs nothing", async () => {
+    const far = new Far();
+    let terms: CallTerms | undefined = PRICED;
+    const gate = far.gate(() => terms);
+    const run = { ...RUN, spent: { input: 1, output: 1, total: 2, costUsd: 0.96 } };
+    const refused = await gate.begin(ask({ run }));
+    assert.ok(!refused.ok && refused.offer);
+    assert.deepEqual(refused.offer.size, { inputTokens: 1_000, cachedTokens: 0 });
+    const fits = (offer = refused.offer ?? assert.fail()): Promise<boolean> =>
+      gate.fits({ ...NOW, run, offer, ownBudget: { steps: 1, ms: 1, costUsd: 1 } });
+    assert.equal(await fits(), false);
+    terms = { ...PRICED, inputUsd: 0.001, rates: { output: 0.000_001 } };
+    assert.equal(await fits(), true);
+    // A question of an earlier version does not know how large the call was.
+    const { size: _size, ...old } = refused.offer;
+    assert.equal(await fits(old), false);
+    terms = undefined;
+    assert.equal(await fits(), true);
   });
   test("[SP1] [R1] is refused, without a question, when the run's own budget leaves less than its least", async () => {
     const far = new Far();

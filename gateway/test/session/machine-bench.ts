@@ -16,6 +16,7 @@ import { checkStep } from "../../src/session/machine/invariants.ts";
 import { isMessageRow, type LogRow, type MessageRow } from "../../src/session/machine/log.ts";
 import { reduce } from "../../src/session/machine/reduce.ts";
 import {
+  type Budget,
   type CutPlan,
   type IncomingMessage,
   newborn,
@@ -44,8 +45,19 @@ export class Bench {
   #ids = 0;
   #queued = 0;
   last: Step | undefined;
+  /** A look at the limits of now ends at once, with the limits of the run's last model call. */
+  looksAtOnce = true;
 
   apply(body: EventBody): Step {
+    const step = this.#apply(body);
+    const { run } = this.state;
+    if (this.looksAtOnce && run.phase === "thinking" && run.looksAtLimit && run.budget) this.look(run.budget);
+    return step;
+  }
+  look(budget: Budget): Step {
+    return this.#apply({ type: "LimitLooked", effectId: this.effect("CallModel").id, budget });
+  }
+  #apply(body: EventBody): Step {
     const stamp: Stamp = {
       now: this.now,
       wall: 1_000_000 + this.now,

@@ -23,7 +23,7 @@ import { DEFINITION_FILE } from "../../storage/workspace/protection.ts";
 import type { WorkspaceStore } from "../../storage/workspace/store.ts";
 import type { DefinitionStore, StoredDefinition } from "./definition-store.ts";
 
-export interface DefinitionPorts extends Pick<KernelPorts, "audit" | "background" | "ids" | "now"> {
+export interface DefinitionPorts extends Pick<KernelPorts, "arm" | "audit" | "background" | "ids" | "now"> {
   readonly store: DefinitionStore;
   readonly workspace: Pick<WorkspaceStore, "own" | "write" | "delete">;
   readonly nativeTools: () => ReadonlySet<string>;
@@ -130,6 +130,8 @@ export class Definitions {
         definedAt: now(),
         definedBy: by,
       });
+      // A run that is paused at a limit of the definition looks again (rule SP10).
+      this.#ports.arm();
       const sha256 = (await ids.sha256(given.text)).slice(0, 16);
       const still = before === definition.metadata.name ? NAMED_BY_NO_ONE : this.#namedBy(before);
       const detail = still.above.length === 0 ? sha256 : `${sha256}. ${sentenceOf(still)}`;
@@ -145,6 +147,7 @@ export class Definitions {
       const { store, workspace } = this.#ports;
       const still = this.namedBy(agentId);
       const removed = store.remove(agentId);
+      this.#ports.arm();
       if (removed) this.noteNamed("agents.undefine", agentId, by, still);
       const gone = await workspace.delete(agentId, DEFINITION_FILE, { definition: true });
       if (!gone.ok && gone.error.reason !== "path.not_found") return gone;

@@ -26,7 +26,7 @@ export interface AgentPorts
     AgentJobsPort,
     EventQuestionsPort,
     PacksPort,
-    Pick<KernelPorts, "audit" | "background" | "config" | "database" | "ids" | "now"> {
+    Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "database" | "ids" | "now"> {
   readonly bucket: Bucket;
   readonly model: Pick<ModelClient, "refusal">;
   readonly native: Pick<NativeTools, "entries">;

@@ -61,6 +61,7 @@ const configMethods = (
   const warningsOf = (path: string, now: Readonly<GsvConfig>): readonly string[] => [
     ...unusedSettings(path, now, channelNames()),
     ...unpricedLimits(path, now, config.effective().model, hasPrice()),
+    ...packs.missing(path, now),
     ...others.flatMap((warnings) => warnings(path, now)),
     ...agentsAt(path, now).flatMap((agent) => {
       const warning = modelWarning({ config, model }, agent.model);

@@ -17,6 +17,7 @@ import type { BundledDefinition, PacksPort, PackToolCall } from "../../ports/pac
 import { failure, type Result } from "../../ports/result.ts";
 import type { ToolEntry } from "../../ports/tool-entry.ts";
 import { type CoreNames, type LoadedPack, loadPack } from "./load-pack.ts";
+import { missingOfPacks } from "./missing.ts";
 import { packProblem } from "./problem.ts";
 
 export interface PacksPorts extends Pick<KernelPorts, "config" | "ids" | "log" | "now" | "scrub"> {
@@ -138,6 +139,7 @@ export class Packs {
       packWithAgent: (names) => this.#packWithAgent(names),
       prepare: () => this.#load(this.#ports.list),
       problem: (next, before) => this.#problem(next, before),
+      missing: (path, now) => missingOfPacks(path, now, this.#ports.list),
       useNames: (names) => {
         this.#names = names;
       },

@@ -128,10 +128,10 @@ export class Delivery {
     return { asking: waiting.length > 0, ...(news.length === 0 ? {} : { asked: [...told, ...news.map(({ code }) => code)] }) };
   }
   /** The owner is told that the job fails. */
-  tellFailing(job: Job, key: string, text: string): void {
+  tellFailing(job: Job, key: string, text: string, cause = `job:${job.id}`): void {
     const inSession = this.#ownersOf(job)?.key;
     const there = inSession === undefined ? {} : { inSession };
-    this.#ports.notify.tell({ kind: "job", key, cause: `job:${job.id}`, text, agentId: job.agentId, ...there });
+    this.#ports.notify.tell({ kind: "job", key, cause, text, agentId: job.agentId, ...there });
   }
   /** The owner is told of a machine that a run of the job waits for, or that the job needs. `until`: it is over then. */
   tellAway(job: Job, key: string, cause: string, text: string, until?: number): void {

@@ -28,6 +28,7 @@ import { JobStore } from "./job-store.ts";
 import type { Jobs } from "./jobs.ts";
 import { MadeStore } from "./made-store.ts";
 import { otherZones } from "./other-zones.ts";
+import { jobsWithoutAgent } from "./without-agent.ts";
 import { NeedStore } from "./need-store.ts";
 import { nextReport } from "./needs.ts";
 import { SCHEDULE_MIGRATIONS } from "./migrations.ts";
@@ -60,6 +61,7 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & W
   create(ports) {
     const store = new JobStore(ports.database);
     ports.configWarnings.add((path) => (path === "userTimezone" ? otherZones(store.list(), ports.config.effective().userTimezone) : []));
+    ports.configWarnings.add((path) => jobsWithoutAgent(path, store.list(), (agentId) => ports.config.hasAgent(agentId)));
     const needs = new NeedStore(ports.database);
     const made = new MadeStore(ports.database);
     const rows = new BeatRows(store, ports.config);

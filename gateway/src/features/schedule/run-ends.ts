@@ -38,7 +38,7 @@ export class RunEnds {
     const body = { summary: said.text, ...label };
     if (told.ok) return this.end(run, "ok", body);
     const error = `It could not be sent to its place, so it is in your conversation. ${sentence(told.error)}`;
-    return this.end(run, "error", { ...body, error });
+    return this.end(run, "error", { ...body, error }, { isTold: true });
   }
   /** The answer is delivered before the row ends, so that a crash between the two delivers again under the same id, which is once. */
   async finish(run: JobRun, end: Ended): Promise<void> {
@@ -46,7 +46,7 @@ export class RunEnds {
     if (end.state !== "final") {
       const error = end.error === "" ? "The run was stopped." : end.error;
       // The owner has stopped it.
-      return this.end(run, "error", { error }, end.state === "aborted");
+      return this.end(run, "error", { error }, end.state === "aborted" ? { isUncounted: true } : {});
     }
     const summary = end.text.trim();
     // Files that the owner keeps do not label what a job tells them.
@@ -78,7 +78,8 @@ export class RunEnds {
   #endAs(run: JobRun, undone: string | undefined, body: Omit<RunBody, "startedAt" | "endedAt">): void {
     if (undone === undefined) return this.end(run, "ok", body);
     const error = `It is incomplete. ${undone}${body.error === undefined ? "" : ` ${body.error}`}`;
-    this.end(run, "error", { ...body, error });
+    // With what its machines left undone.
+    this.end(run, "error", { ...body, error }, { isTold: true });
   }
   /** The answer is in the main conversation already; `target` is where it goes beside. */
   async #finishBeat(
@@ -109,7 +110,13 @@ export class RunEnds {
     store.change(run.id, { body: { goesTo }, checkAt: run.checkAt ?? now() });
     return goesTo;
   }
-  end(run: JobRun, status: "ok" | "error" | "skipped", said: Omit<RunBody, "startedAt" | "endedAt">, uncounted = false): void {
+  /** `isUncounted`: the job is not to blame. `isTold`: the owner knows of the failure. */
+  end(
+    run: JobRun,
+    status: "ok" | "error" | "skipped",
+    said: Omit<RunBody, "startedAt" | "endedAt">,
+    { isUncounted = false, isTold = false }: { readonly isUncounted?: boolean; readonly isTold?: boolean } = {},
+  ): void {
     const { store, now, scrub } = this.#ports;
     this.#missing.over(run.jobId, run);
     // An error of a provider may have the key in it, and a part of a key would not be found.
@@ -123,15 +130,16 @@ export class RunEnds {
       failures: PAUSE_AFTER,
       reason: (error: string) => `It failed ${PAUSE_AFTER} times in a row. The last time: ${error}`,
     };
-    const ended = store.end(run.id, status, body, now(), pause, uncounted);
+    const ended = store.end(run.id, status, body, now(), pause, isUncounted);
     if (ended?.job === undefined) return;
     const { given } = run.body;
     const isHooks = nounOf(ended.job) === "hook";
     const failed = isHooks ? ended.job.failures + 1 : given === undefined ? 0 : store.wokenFailures(run.jobId, PAUSE_AFTER + 1);
-    if (status === "error" && !uncounted && failed === PAUSE_AFTER) {
+    if (status === "error" && !isUncounted && failed === PAUSE_AFTER) {
       const text = failingText(given?.hook ?? ended.job.body.name, body.error);
       this.#delivery.tellFailing(ended.job, `cron:${ended.job.id}:failing:${run.id}`, text);
     }
+    if (status === "error" && !isUncounted && !isTold && !ended.pausedNow) this.#tellFirst(ended.job, run, body.error);
     if (!ended.pausedNow) return;
     const { id, body: about } = ended.job;
     this.#delivery.tellFailing(
@@ -142,6 +150,21 @@ export class RunEnds {
         : `The heartbeat is paused: it failed ${PAUSE_AFTER} times in a row. The last time: ${body.error ?? ""}\nLook: \`gsv heartbeat status\`. Let it go on: \`gsv heartbeat on --agent ${ended.job.agentId}\`.`,
     );
   }
+  /** A job with one time has no second failure to be told of; of a repeating one the first in a row is told (rule SC7). */
+  #tellFirst(job: Job, run: JobRun, error: string | undefined): void {
+    const isOwn = nounOf(job) === "job" && job.body.beat === undefined && run.body.given === undefined;
+    if (!isOwn || (job.body.schedule.kind !== "at" && job.failures > 0)) return;
+    const isKept = this.#ports.store.find(job.id) !== undefined;
+    // Another cause than the pause: that is told at once, however soon after this it comes (rule NT3).
+    this.#delivery.tellFailing(job, `cron:${job.id}:failed:${run.id}`, firstText(job, isKept, error), `job-failed:${job.id}`);
+  }
+}
+function firstText({ id, enabled, nextAt, body: { name } }: Job, isKept: boolean, error = ""): string {
+  const look = `Look: \`gsv cron runs ${id}\`.`;
+  if (nextAt !== undefined && enabled)
+    return `The job "${name}" failed: ${error}\n${look} Its next time comes as planned; after ${PAUSE_AFTER} failures in a row it is paused.`;
+  const again = isKept ? ` Run it again: \`gsv cron run ${id}\`.` : "";
+  return `The job "${name}" failed, and no further time of it comes: ${error}\n${look}${again}`;
 }
 function failingText(name: string, error = ""): string {
   return `The hook "${name}" failed ${PAUSE_AFTER} times in a row. The last time: ${error}\nLook: \`gsv hook show ${name}\`. It goes on; \`gsv hook remove ${name}\` ends it.`;

@@ -66,7 +66,7 @@ export function standing(skill: Candidate, entry: SkillEntryConfig | undefined, 
       ? is("ready")
       : is(
           "unchecked",
-          `It needs ${list(head.bins)}, and GSV did not look for ${head.bins.length === 1 ? "this program" : "these programs"}.`,
+          `It can be used. It needs ${list(head.bins)}, which GSV looks for on no machine: the agent finds out when it runs ${head.bins.length === 1 ? "this program" : "one of these programs"}.`,
         );
   if (online.length === 0) return is("unmet", `It needs a machine with ${list(capabilities)}, and none is connected.`);
   return is("unmet", ...online.map((machine) => lacks(machine, capabilities)).slice(0, 16));

@@ -56,6 +56,8 @@ export interface Full {
   readonly scope: Scope;
   readonly unit: Unit;
   readonly limit: number;
+  /** The part of `limit` that the owner's answers have allowed beyond the setting. Absent: nothing. */
+  readonly allowed?: number;
   readonly used: number;
   /** The least that the refused call may cost, and how much of that the limit does not leave. */
   readonly least: number;
@@ -89,7 +91,18 @@ export function rule(
       const limit = configured + here.raised[unit];
       const leftHere = limit - here.used[unit] - here.reserved[unit];
       if (leftHere < least[unit] - ROUNDING)
-        return { kind: "full", full: { scope, unit, limit, used: here.used[unit], least: least[unit], missing: least[unit] - leftHere } };
+        return {
+          kind: "full",
+          full: {
+            scope,
+            unit,
+            limit,
+            ...allowedOf(here.raised[unit]),
+            used: here.used[unit],
+            least: least[unit],
+            missing: least[unit] - leftHere,
+          },
+        };
       left = Math.min(left, leftHere);
     }
     const ahead = Math.min(CALLS_AHEAD * need[unit], left * LARGEST_SHARE);
@@ -97,6 +110,7 @@ export function rule(
   }
   return { kind: "granted", amount };
 }
+export const allowedOf = (raised: number): Pick<Full, "allowed"> => (raised === 0 ? {} : { allowed: raised });
 /** The share of a limit that is used up, such as 0.8. */
 export const shareOf = (used: number, limit: number): number => (limit > 0 ? used / limit : used > 0 ? 1 : 0);
 /** From this share on the owner is told. */

@@ -24,7 +24,20 @@ import {
 import type { NotifyPort } from "../../ports/notify.ts";
 import { failure } from "../../ports/result.ts";
 import type { DeletedSession, SessionsPort, StopPort } from "../../ports/sessions.ts";
-import { type Counted, type Full, limitOf, rule, type Scope, SCOPES, settingOf, shareOf, type Unit, UNITS, WARNED_SHARE } from "./caps.ts";
+import {
+  allowedOf,
+  type Counted,
+  type Full,
+  limitOf,
+  rule,
+  type Scope,
+  SCOPES,
+  settingOf,
+  shareOf,
+  type Unit,
+  UNITS,
+  WARNED_SHARE,
+} from "./caps.ts";
 import { dayOf, daysBefore } from "./days.ts";
 import { type Grant, LedgerStore, periodOf, type Spender } from "./ledger-store.ts";
 import { fullError, warning, whyFull } from "./texts.ts";
@@ -168,11 +181,16 @@ export class Ledger {
       for (const unit of UNITS) {
         const configured = limitOf(limits, scope, unit);
         if (configured === undefined || configured === 0) continue;
-        const limit = configured + this.#store.raised(scope, spender, today)[unit];
+        const raised = this.#store.raised(scope, spender, today)[unit];
+        const limit = configured + raised;
         const used = this.#store.used(scope, spender, today)[unit];
         if (shareOf(used, limit) < WARNED_SHARE) continue;
         const period = scope === "month" ? today.slice(0, 7) : today;
-        this.#tell(`${scope}:${unit}:${period}:80:${limit}`, warning({ scope, unit, used, limit }, used >= limit), spender);
+        this.#tell(
+          `${scope}:${unit}:${period}:80:${limit}`,
+          warning({ scope, unit, used, limit, ...allowedOf(raised) }, used >= limit),
+          spender,
+        );
       }
   }
   /** A limit that stopped a guest's conversation: the owner is told once. In the owner's own, the run's end says it. */
@@ -292,7 +310,7 @@ export class Ledger {
       attention: caps.flatMap(({ cap, scope, unit }) =>
         shareOf(cap.used, cap.limit) < WARNED_SHARE || cap.used === 0
           ? []
-          : [warning({ scope, unit, used: cap.used, limit: cap.limit }, cap.used >= cap.limit, cap.of)],
+          : [warning({ scope, unit, used: cap.used, limit: cap.limit, ...allowedOf(cap.allowed ?? 0) }, cap.used >= cap.limit, cap.of)],
       ),
     };
   }
@@ -302,17 +320,21 @@ export class Ledger {
       UNITS.flatMap((unit) => {
         const limit = limitOf(limits, scope, unit);
         if (limit === undefined) return [];
-        const cap = (used: Amount, spender: Spender, of?: string) => ({
-          scope,
-          unit,
-          cap: {
-            setting: settingOf(scope, unit),
-            used: used[unit],
-            reserved: this.#store.reserved(scope, spender)[unit],
-            limit: limit + this.#store.raised(scope, spender, today)[unit],
-            ...(of === undefined ? {} : { of }),
-          },
-        });
+        const cap = (used: Amount, spender: Spender, of?: string) => {
+          const raised = this.#store.raised(scope, spender, today)[unit];
+          return {
+            scope,
+            unit,
+            cap: {
+              setting: settingOf(scope, unit),
+              used: used[unit],
+              reserved: this.#store.reserved(scope, spender)[unit],
+              limit: limit + raised,
+              ...allowedOf(raised),
+              ...(of === undefined ? {} : { of }),
+            },
+          };
+        };
         if (scope === "session" || scope === "agent" || scope === "guest")
           return this.#store
             .largest(scope, today, LISTED)

@@ -38,9 +38,16 @@ export function fullError(full: Full, forGuest: boolean, resumes: string): GsvEr
     };
   return { reason, message: whyFull(full), hint: `Raise it with ${raise(full)}, or wait until ${resumes}.` };
 }
+/** The setting, and what the owner has allowed beyond it: a lowered setting does not take that back. */
+const limitAmount = ({ scope, unit, limit, allowed = 0 }: Pick<Full, "scope" | "unit" | "limit" | "allowed">): string => {
+  if (allowed === 0) return amountText(unit, limit);
+  const set = amountText(unit, Math.max(0, limit - allowed));
+  return `(${set} and ${amountText(unit, allowed)} that you allowed ${scope === "month" ? "this month" : "today"})`;
+};
 /** A limit of which something is left is not reached: the next call may need more than that. */
-export function whyFull({ scope, unit, used, limit, least }: Full): string {
-  const [spent, most] = [`${amountText(unit, used)} of ${amountText(unit, limit)}`, amountText(unit, least)];
+export function whyFull(full: Full): string {
+  const { scope, unit, used, limit, least } = full;
+  const [spent, most] = [`${amountText(unit, used)} of ${limitAmount(full)}`, amountText(unit, least)];
   if (used >= limit) return `${NAMES[scope]} is reached: ${spent} were used, and the next model call needs ${most} or more.`;
   const others = used + least <= limit ? ", and other runs have set aside a part of the rest" : "";
   const may = unit === "tokens" ? "use" : "cost";
@@ -52,5 +59,5 @@ export function warning(full: Omit<Full, "least" | "missing">, isFull: boolean, 
   const name = scope === "guest" && of !== undefined ? `The limit of the guest ${JSON.stringify(of)} for today` : NAMES[scope];
   const share = limit > 0 ? `, ${Math.floor((100 * used) / limit)} %` : "";
   const state = !isFull ? "is nearly used up" : used >= limit ? "is reached" : "leaves too little for the next model call";
-  return `${name} ${state}: ${amountText(unit, used)} of ${amountText(unit, limit)}${share}. \`gsv usage\` shows what used it; ${raise({ ...full, least: 0 })} raises it.`;
+  return `${name} ${state}: ${amountText(unit, used)} of ${limitAmount(full)}${share}. \`gsv usage\` shows what used it; ${raise({ ...full, least: 0 })} raises it.`;
 }

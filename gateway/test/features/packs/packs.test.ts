@@ -197,7 +197,13 @@ describe("a pack", () => {
     };
     await off();
     const before = (await context("agent:main:main")).version;
-    await set("packs.enabled", ["farm"]);
+    expect(await set("packs.enabled", ["farm"])).toMatchObject({
+      warnings: [
+        expect.stringMatching(
+          /^The pack farm is on, and its tools fail until packs\.settings\.farm\.place and packs\.secrets\.farm\.token are set/,
+        ),
+      ],
+    });
     expect((await context("agent:main:main")).version).not.toBe(before);
     for (const _ of ["at once", "after an eviction"]) {
       expect(await names()).toContain("farm_fields");

@@ -212,6 +212,44 @@ describe("[SC5] [SC7] jobs beside each other", () => {
     expect(job.state).toMatchObject({ nextRunAtMs: FAR + 6 * HOUR });
     expect(job.state.failures).toBeUndefined();
   });
+  it("a repeating job tells its first failure in a row, and a job with one time each of its own", async () => {
+    stage.answer = () => ({ kind: "failed", error: { reason: "model.auth", message: "The key is wrong." }, retryable: false });
+    await add();
+    await add(task({ id: "once", name: "Once", schedule: { kind: "at", atMs: FAR + HOUR } }));
+    const fails = (count: number) =>
+      eventually(async () => {
+        await alarm();
+        expect((await runs()).filter(({ status }) => status === "error")).toHaveLength(count);
+      });
+    const told = async () => (await mainNotes()).filter((text) => text.includes(" failed"));
+    pass(HOUR);
+    await fails(1);
+    await eventually(async () => {
+      await alarm();
+      expect((await told()).toSorted()).toEqual([
+        expect.stringMatching(
+          /^The job "Once" failed, and no further time of it comes: .*The key is wrong[\s\S]*Run it again: `gsv cron run once`\.$/,
+        ),
+        expect.stringMatching(
+          /^The job "Report" failed: .*The key is wrong[\s\S]*`gsv cron runs report`.*after 5 failures in a row it is paused\.$/,
+        ),
+      ]);
+    });
+    pass(2 * HOUR);
+    await fails(2);
+    await alarm();
+    expect(await told()).toHaveLength(2);
+    stage.answer = () => says("the report");
+    pass(HOUR);
+    await becomes("ok");
+    stage.answer = () => ({ kind: "failed", error: { reason: "model.auth", message: "The key is wrong." }, retryable: false });
+    pass(HOUR);
+    await fails(3);
+    await eventually(async () => {
+      await alarm();
+      expect(await told()).toHaveLength(3);
+    });
+  });
   it("[SC10] nothing begins while GSV is stopped; a reminder waits for the owner to let it go on", async () => {
     await add();
     await add(task({ id: "once", schedule: { kind: "at", atMs: FAR + HOUR } }));

@@ -344,11 +344,14 @@ describe("[SP10] [K12] the owner allows more than a limit", () => {
     await resolve(end, "allow");
     await event(runId, ["final"]);
     expect(calls).toHaveLength(3);
-    const raised = { setting: "limits.dayCostUsd", used: 0.3, reserved: 0, limit: 0.5 };
+    const raised = { setting: "limits.dayCostUsd", used: 0.3, reserved: 0, limit: 0.5, allowed: 0.25 };
     expect((await usage()).caps).toContainEqual(expect.objectContaining({ ...raised, used: expect.closeTo(0.3) }));
     // Another conversation has the same day, and the raise is no one's own.
     expect((await say("agent:main:cli:dm:other")).state).toBe("final");
     expect((await usage()).caps).toContainEqual(expect.objectContaining({ ...raised, used: expect.closeTo(0.4) }));
+    // A lowered limit does not take back what was allowed, and is not shown as another one.
+    await set("limits.dayCostUsd", 0);
+    expect((await say()).error).toMatch(/^Today's limit is reached: \$0\.40 of \(\$0\.00 and \$0\.25 that you allowed today\) were used/);
   });
   it("once for each answer, and until the period ends", async () => {
     const spender = { session: "s", agent: "main", guest: "" };
@@ -415,6 +418,60 @@ describe("[SP10] [K12] the owner allows more than a limit", () => {
     await set("limits.runCostUsd", 5);
     const next = await asks(OWN, "and this");
     expect(next.end).toMatchObject({ state: "final" });
+    expect(await event(runId, ["final", "error"])).toMatchObject({ state: "final" });
+    expect(calls).toHaveLength(2);
+  });
+  it("by the setting, while the run goes on: the next step is decided by the limits of now", async () => {
+    await set("limits.stepsPerRun", 1);
+    let isRaised = false;
+    answer = async () => {
+      while (!isRaised) await scheduler.wait(2);
+      answer = () => used(says("done"), COST);
+      return used(says("", [{ name: "gsv__Nope", arguments: {} }]), COST);
+    };
+    const run = asks();
+    await until("the model to be called", () => calls.length > 0);
+    await set("limits.stepsPerRun", 50);
+    isRaised = true;
+    expect((await run).end).toMatchObject({ state: "final" });
+    expect(calls).toHaveLength(2);
+    expect((await notes(OWN)).filter((text) => text.startsWith("The run is paused."))).toEqual([]);
+  });
+  it("by the price: when the model costs less, the paused run goes on by itself", async () => {
+    await set("limits.dayCostUsd", 0.05);
+    const { runId, end } = await asks();
+    expect(end).toMatchObject({ state: "paused", limit: true });
+    await server({ input: 0, output: 90 });
+    await runDurableObjectAlarm(gateway());
+    expect(await openQuestions(), "it is still too much").toEqual([end.approvalId]);
+    await server({ input: 0, output: 1 });
+    await runDurableObjectAlarm(gateway());
+    expect(await event(runId, ["final", "error"])).toMatchObject({ state: "final" });
+    expect(calls).toHaveLength(1);
+  });
+  it("by another model: when the conversation's own costs nothing, the paused run goes on by itself", async () => {
+    await set("limits.dayCostUsd", 0.05);
+    const { runId, end } = await asks();
+    expect(end).toMatchObject({ state: "paused", limit: true });
+    await peer.ok("session.patch", { sessionKey: OWN, settings: { thinkingLevel: "low" } });
+    expect(await openQuestions(), "no other model").toEqual([end.approvalId]);
+    await peer.ok("session.patch", { sessionKey: OWN, settings: { model: { provider: "demo", id: "demo" } } });
+    expect(await event(runId, ["final", "error"])).toMatchObject({ state: "final" });
+    expect(calls.map(({ model }) => model.provider)).toEqual(["demo"]);
+  });
+  it("by the agent's definition: when its limit is raised, the paused run goes on by itself", async () => {
+    const define = (steps: number) =>
+      peer.ok("agents.define", {
+        text: `metadata: {id: sorter, name: sorter}\ncore_context: {system_prompt: You sort.}\nautonomy: {max_iterations: ${steps}}\n`,
+      });
+    await define(1);
+    answer = () => used(says("", [{ name: "gsv__Nope", arguments: {} }]), COST);
+    const { runId, end } = await asks("agent:sorter:cli:dm:spend");
+    expect(end).toMatchObject({ state: "paused", limit: true });
+    answer = () => used(says("done"), COST);
+    await runDurableObjectAlarm(gateway());
+    await define(9);
+    // No alarm by hand: the definition has set it.
     expect(await event(runId, ["final", "error"])).toMatchObject({ state: "final" });
     expect(calls).toHaveLength(2);
   });

@@ -1,28 +1,45 @@
 /**
- * What follows a step, and the phase `paused`: a run has used up a limit, and the owner is asked for more of it (rule SP10). A run that is
+ * What follows a step, the look at the limits of now, and the phase `paused`: a run has used up a limit, and the owner is asked for more of it (rule SP10). A run that is
  * not asked about, or gets no answer, ends. PURE.
  */
 import { gaveWay, limitText } from "../../../calls/limit-question.ts";
 import { BY_SETTING } from "../../../ports/approvals.ts";
 import { isPlainlyOwner } from "../../../ports/origin.ts";
 import type { MoreOffer } from "../../../ports/spend.ts";
-import { type Draft, take } from "../draft.ts";
+import { type Draft, settle, take } from "../draft.ts";
 import type { EventOf } from "../event.ts";
 import { LIMITS } from "../limits.ts";
-import { limitCallId } from "../ids.ts";
+import { limitCallId, modelEffectId } from "../ids.ts";
 import type { Acting, Extra, Paused, RunCore, Shortage, Thinking, WaitingRun } from "../state.ts";
 import type { TransitionName } from "../transitions.ts";
 import { endWithError, overBudget } from "./ending.ts";
 import { ask, asked, endQuestion, newQuestion } from "./questions.ts";
 import { withSteering } from "./steering.ts";
-import { runBase, sameStep, think } from "./steps.ts";
+import { laterAttempt, runBase, sameStep, think } from "./steps.ts";
 
 /** All results are there: the model is called again, unless the run has used up a limit. */
 export function nextStep(d: Draft, name: TransitionName, run: Thinking | Acting): void {
   const next = { ...runBase(run), step: run.step + 1, progressAt: d.at.now };
-  const over = overBudget(d, run, next.step);
-  if (over) return usedUp(d, run, over, { ...next, attempt: 0, tries: 0, restarts: 0 });
+  if (overBudget(d, run, next.step)) return lookAtLimit(d, name, { ...next, attempt: 0, tries: 0, restarts: 0 });
   think(d, name, withSteering(d, next));
+}
+/** `next` is over a limit of the run's last model call, which may have been raised since: the limits of now decide. */
+export function lookAtLimit(d: Draft, name: TransitionName, next: WaitingRun): void {
+  const { attempt, tries } = next;
+  think(d, name, runBase(next), { ...sameStep(next), attempt, tries, looksAtLimit: true, waitMs: 0 });
+}
+/** The limits of now are known: the run goes on, or has used one up. */
+export function limitLooked(d: Draft, { effectId, budget }: EventOf<"LimitLooked">): void {
+  const { run } = d.state;
+  if (run.phase !== "thinking" || !run.looksAtLimit || modelEffectId(run) !== effectId) return;
+  settle(d, effectId);
+  const { looksAtLimit: _looked, ...looked } = run;
+  const known: Thinking = { ...looked, budget };
+  const next = laterAttempt(known);
+  const over = overBudget(d, known, known.step);
+  if (over) return usedUp(d, known, over, next);
+  const { attempt, tries } = next;
+  think(d, "limitNotReached", withSteering(d, runBase(next)), { ...sameStep(next), attempt, tries, waitMs: 0 });
 }
 /** The run pauses where the owner can answer, and else ends. `next`: the model call that it continues with. */
 export function usedUp(d: Draft, run: Thinking | Acting, { error, offer }: Shortage, next: WaitingRun): void {

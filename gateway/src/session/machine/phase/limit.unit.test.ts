@@ -52,7 +52,7 @@ describe("[SP10] a run of the owner that has used up a limit", () => {
       row.text,
       /"deny \w+" \(it ends here, and what it has done stays\).* When `limits\.stepsPerRun` is raised, the run goes on by itself\. Otherwise any other message ends the run and is answered next\.$/,
     );
-    assert.deepEqual(row.question, { code: question.code, callId: "ref0000000/r1/2/limit0", step: 2, limit: true });
+    assert.deepEqual(row.question, { code: question.code, callId: "ref0000000/r1/2/limit1", step: 2, limit: true });
   });
   test("allowed: it goes on with the limit once more, and asks again when that is used up", () => {
     const b = short();
@@ -113,6 +113,67 @@ describe("[SP10] a run of the owner that has used up a limit", () => {
       raises: [{ scope: "day", unit: "costUsd", period: "2026-03-01", amount: 1, id: question.hash }],
     });
     assert.equal(b.effect("CallModel").id, "r1/t1/m1");
+  });
+});
+
+describe("[SP10] a limit that was raised while a tool of the run went on", () => {
+  /** A run whose one step is used up by the limits of its last model call, and which looks at those of now. */
+  function looking(): Bench {
+    const b = new Bench();
+    b.looksAtOnce = false;
+    b.say("a");
+    b.reply("", [call()], { budget: { ...BUDGET, steps: 1 } });
+    b.result(CALL, "done");
+    return b;
+  }
+  test("the run goes on with its next step, and shows its model the messages that steer it", () => {
+    const b = looking();
+    assert.deepEqual([b.thinking().looksAtLimit, b.thinking().step, b.effect("CallModel").id], [true, 2, "r1/t2/m0"]);
+    b.say("s", {}, "steer");
+    assert.equal(b.state.queue.count, 1);
+    b.look({ ...BUDGET, steps: 2 });
+    const { step, budget, looksAtLimit } = b.thinking();
+    assert.deepEqual([step, budget?.steps, looksAtLimit, b.effect("CallModel").id], [2, 2, undefined, "r1/t2/m1"]);
+    assert.deepEqual([b.state.queue.count, b.log.at(-1)?.kind], [0, "user"]);
+    b.reply("all done", [], { budget: { ...BUDGET, steps: 2 } });
+    assert.deepEqual([b.state.run.phase, b.notices()], ["idle", []]);
+  });
+  test("still reached: the owner is asked, and a message that came meanwhile is answered next", () => {
+    const b = looking();
+    b.look({ ...BUDGET, steps: 1 });
+    assert.equal(paused(b).callId, "ref0000000/r1/2/limit1");
+    answer(b, "allow");
+    assert.equal(b.thinking().looksAtLimit, undefined);
+    const other = looking();
+    other.say("b");
+    other.look({ ...BUDGET, steps: 1 });
+    assert.deepEqual([other.thinking().runId, other.notices()], ["run-b", ["error:budget.steps"]]);
+  });
+  test("[K12] a lost look is made again, and a late one changes nothing", () => {
+    const b = looking();
+    b.apply({ type: "Woke" });
+    assert.deepEqual([b.thinking().looksAtLimit, b.thinking().failed, b.effect("CallModel").id], [true, undefined, "r1/t2/m1"]);
+    const before = b.state;
+    b.apply({ type: "LimitLooked", effectId: "r1/t2/m0", budget: BUDGET });
+    assert.deepEqual(b.state, before);
+  });
+  test("a gateway that does not say leaves the limits of the last model call", () => {
+    const b = looking();
+    const error = { reason: "internal", message: "The gateway did not provide the settings." } as const;
+    b.apply({ type: "ModelFailed", effectId: b.effect("CallModel").id, error, retryable: true, models: 1, streamed: false });
+    assert.match(paused(b).offer.why, /its 1 step/);
+    answer(b, "allow");
+    assert.equal(b.thinking().looksAtLimit, undefined);
+  });
+  test("also between two tries of a model call", () => {
+    const b = new Bench();
+    b.looksAtOnce = false;
+    b.say("a");
+    b.now = BUDGET.ms + 1;
+    b.fail();
+    assert.equal(b.thinking().looksAtLimit, true);
+    b.look({ ...BUDGET, ms: BUDGET.ms * 2 });
+    assert.deepEqual([b.thinking().step, b.thinking().looksAtLimit], [1, undefined]);
   });
 });
 

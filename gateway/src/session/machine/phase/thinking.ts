@@ -17,8 +17,8 @@ import { dispatchOf, planOf } from "./approving.ts";
 import { endWithAnswer, endWithError, isStuck, noProgress, overBudget } from "./ending.ts";
 import { backoff, makeHeadroom } from "./archive-stages.ts";
 import { announce, isAwaiting, newQuestion } from "./questions.ts";
-import { nextStep, usedUp } from "./limit.ts";
-import { runBase, sameStep, think, withFailed, withLost } from "./steps.ts";
+import { lookAtLimit, nextStep, usedUp } from "./limit.ts";
+import { laterAttempt, runBase, sameStep, think, withFailed, withLost } from "./steps.ts";
 import { beginWait } from "./waiting-calls.ts";
 
 /** The thinking run that this completion belongs to; undefined drops the completion. */
@@ -295,10 +295,12 @@ function failed(d: Draft, before: Thinking, failure: Failure): void {
   };
   if (failure.error.reason === "model.context_overflow") return overflowed(d, run, failure);
   if (failure.error.reason.startsWith("budget."))
-    return usedUp(d, run, { error: failure.error, ...(failure.offer ? { offer: failure.offer } : {}) }, later(run));
+    return usedUp(d, run, { error: failure.error, ...(failure.offer ? { offer: failure.offer } : {}) }, laterAttempt(run));
   if (!failure.retryable) return endWithError(d, "modelGaveUp", run, failure.error);
   const over = overBudget(d, run, run.step);
-  if (over) return usedUp(d, run, over, later(run));
+  // Without an answer of the gateway, the limits that are known count.
+  if (over && run.looksAtLimit) return usedUp(d, run, over, withoutLook(laterAttempt(run)));
+  if (over) return lookAtLimit(d, "modelRetried", laterAttempt(run));
   if (isStuck(d, run)) return endWithError(d, "noProgress", run, noProgress(d, run));
   const tries = run.tries + 1;
   const retryAfter = failure.retryAfterMs ?? 0;
@@ -319,8 +321,7 @@ function failed(d: Draft, before: Thinking, failure: Failure): void {
   }
   endWithError(d, "modelGaveUp", run, failure.error);
 }
-/** The same step under a new attempt number, for when it can be made. */
-const later = (run: Thinking): WaitingRun => ({ ...runBase(run), ...sameStep(run), attempt: run.attempt + 1, tries: run.tries });
+const withoutLook = ({ looksAtLimit: _looked, ...next }: WaitingRun): WaitingRun => next;
 /** Once per step: compacts the context, or shortens it for this call when nothing can be compacted. */
 function overflowed(d: Draft, run: Thinking, failure: Failure): void {
   const overflows = (run.overflows ?? 0) + 1;
@@ -330,8 +331,7 @@ function overflowed(d: Draft, run: Thinking, failure: Failure): void {
       message: "The conversation does not fit the model, although it was made smaller.",
       hint: "Send a shorter message, start a new conversation with /new, or choose a model with a larger window (`/model`, or set `model.contextWindow` to what it really takes).",
     });
-  const over = overBudget(d, run, run.step);
-  if (over) return usedUp(d, run, over, later(run));
+  if (overBudget(d, run, run.step)) return lookAtLimit(d, "modelRetried", laterAttempt(run));
   const again: Thinking = { ...run, overflows };
   if (failure.plan && makeHeadroom(d, again, failure.plan, "overflow")) return;
   shortened(d, again);

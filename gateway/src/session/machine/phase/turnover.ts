@@ -5,13 +5,13 @@
 import { type Draft, appendNotice, open } from "../draft.ts";
 import { LIMITS, PREVIOUS_SESSIONS } from "../limits.ts";
 import { mediaEffectId, MEMORY_QUARANTINE, memoryEffectId, memoryPath } from "../ids.ts";
-import { type Archiving, NO_USAGE, type Summary, type Thinking, type WaitingRun } from "../state.ts";
+import { type Archiving, NO_USAGE, type Summary, type WaitingRun } from "../state.ts";
 import { counted, head } from "../text.ts";
 import { isForeign, taintText } from "../../../ports/taint.ts";
 import type { TransitionName } from "../transitions.ts";
 import { overBudget, rest } from "./ending.ts";
 import { forget } from "./labels.ts";
-import { usedUp } from "./limit.ts";
+import { lookAtLimit } from "./limit.ts";
 import { report } from "./questions.ts";
 import { runBase, sameStep, think } from "./steps.ts";
 
@@ -134,10 +134,8 @@ export function archiveOver(d: Draft, name: TransitionName, run: Archiving): voi
   rest(d, name);
   const { resume } = run;
   if (!resume) return;
-  const active: Thinking = { ...resume, phase: "thinking", deadline: run.deadline };
-  const over = overBudget(d, active, resume.step);
   const next: WaitingRun = { ...resume, attempt: resume.attempt + 1, compactionTried: true };
-  if (over) return usedUp(d, active, over, next);
+  if (overBudget(d, resume, resume.step)) return lookAtLimit(d, "runResumes", next);
   const { attempt, tries } = next;
   think(d, "runResumes", runBase(next), { ...sameStep(next), attempt, tries, waitMs: 0 });
 }
