@@ -89,7 +89,8 @@ const FILES = [
 for (const [file, section, heading, shared] of FILES) {
   layoutCase(`agents/{agentId}/${file}: its path, its section "${heading}", absent: skipped`, async (bucket, agent) => {
     const store = createWorkspaceStore(fresh(bucket));
-    value(await store.write(agent, "notes.md", "so that the folder is not empty"), "write");
+    // An agent that has lived gets no default files.
+    await bucket.put(`agents/${agent}/sessions/1.jsonl.gz`, "x");
     same((await sectionsOf(bucket, agent)).includes(section), false, "absent");
     value(await store.write(agent, file, `CANARY of ${file}`), "write");
     const object = await bucket.head(`agents/${agent}/${file}`);
