@@ -25,7 +25,12 @@ describe("skills", () => {
     }
     return root;
   }
-  before(() => machine.up());
+  before(async () => {
+    await machine.up();
+    // The prompt of an agent that has not met its owner has no skills.
+    await machine.ok("prompt", "show");
+    await machine.ok("workspace", "rm", "BOOTSTRAP.md");
+  });
   after(() => machine.end());
 
   it("[F52] a skill of 102 files with a font of 3 MB is installed, byte by byte, and can be replaced", async () => {

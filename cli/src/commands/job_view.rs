@@ -167,8 +167,8 @@ mod tests {
     #[test]
     fn rt2_the_cost_is_known_where_no_model_was_called() {
         let of = |tokens: u64, usd: f64| {
-            let report = json!({"status": "completed", "summary": "s", "tool_calls": [], "delegations": [], "artifacts": [], "warnings": [],
-                "usage": {"input": tokens, "output": 0, "total": tokens}, "cost_usd": usd, "duration_ms": 1, "metadata": {}});
+            let report = json!({"status": "completed", "summary": "s", "tool_calls": [], "usage": {"input": tokens, "output": 0, "total": tokens},
+                "cost_usd": usd, "metadata": {"agent_id": "main", "task_id": "t", "session_key": "agent:main:task:t", "run_id": "task-t"}});
             cost(&serde_json::from_value(report).unwrap())
         };
         assert_eq!(

@@ -162,7 +162,7 @@ fn sc14_the_calendar_shows_what_the_gateway_worked_out_and_says_what_is_left_out
     let run = asked(
         &["cron", "calendar", "--json"],
         "cron.upcoming",
-        &json!({"days": 7}),
+        &json!({"days": 8}),
         &coming(),
     )
     .ok();

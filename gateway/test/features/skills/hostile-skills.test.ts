@@ -64,7 +64,7 @@ const CASES: readonly Case[] = [
   {
     title: "[F52] steps of another program, as objects, and a program that was not looked for",
     state: "unchecked",
-    says: /It needs `gh`, and GSV did not look for this program/,
+    says: /It needs `gh`, which GSV looks for on no machine/,
     text: head(
       'name: x\ndescription: d\nmetadata: {"openclaw": {"emoji": "🐙", "requires": {"bins": ["gh"]}, "install": [{"id": "brew", "kind": "brew", "formula": "gh", "bins": ["gh"], "label": "Install GitHub CLI"}]}}',
     ),
