@@ -221,7 +221,7 @@ describe("the tests that should notice", () => {
       of("crates/gsv-link/src/lib.rs").map((suite) => (suite.runner === "cargo" ? [suite.package, ...suite.args] : [])),
       [
         ["gsv-link", "--lib"],
-        ["gsv-link", "--test", "driver"],
+        ["gsv-link", "--test", "link"],
       ],
     );
   });

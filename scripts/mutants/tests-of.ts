@@ -102,6 +102,6 @@ export function suitesOf(file: string, importersOf: (file: string) => ReadonlyMa
 
 /** The test programs of each crate beside its unit tests, the fastest first. */
 const RUST_PROGRAMS: Readonly<Record<string, readonly string[]>> = {
-  "gsv-link": ["driver"],
-  "gsv-tools": ["files", "search", "links", "private", "bash", "confinement", "race", "bash_landlock", "bash_bubblewrap", "survival"],
+  "gsv-link": ["link"],
+  "gsv-tools": ["tools", "bash", "bash_landlock", "bash_bubblewrap", "survival"],
 };
