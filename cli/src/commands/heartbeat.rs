@@ -315,6 +315,8 @@ mod tests {
         let was_on: HeartbeatState =
             serde_json::from_value(json!({"enabled": false, "runs": 2, "costUsd": 0.02, "skipped": {}})).unwrap();
         assert_eq!(lines(&was_on, 0), ["off", "in the last day 2 model runs for $0.0200"]);
+        let one = HeartbeatState { runs: 1, ..was_on };
+        assert_eq!(lines(&one, 0), ["off", "in the last day 1 model run for $0.0200"]);
     }
 
     #[test]
