@@ -228,26 +228,32 @@ impl Fold {
 /// Takes whole rows off the beginning of a line that is too long: at a space, else in the middle of a word.
 fn full_rows(line: &mut String, room: usize) -> Vec<String> {
     let mut rows = Vec::new();
-    loop {
-        let (mut used, mut space, mut over, mut is_text) = (0, None, None, false);
-        for (at, c) in line.char_indices() {
-            if c != ' ' {
-                is_text = true;
-            } else if is_text {
-                space = Some(at);
-            }
-            used += c.width().unwrap_or(0);
-            if used > room && at > 0 {
-                over = Some(at);
-                break;
-            }
-        }
-        let Some(over) = over else { return rows };
-        let at = space.unwrap_or(over);
-        let rest = line[at..].trim_start_matches(' ').to_owned();
-        line.truncate(at);
-        rows.push(std::mem::replace(line, rest));
+    let mut start = 0;
+    while let Some(row) = first_row(&line[start..], room) {
+        rows.push(row.to_owned());
+        start += row.len();
+        start += line[start..].len() - line[start..].trim_start_matches(' ').len();
     }
+    // Once for all rows, because a line can have a million characters.
+    line.drain(..start);
+    rows
+}
+
+/// `None`: the whole text fits into one row.
+fn first_row(text: &str, room: usize) -> Option<&str> {
+    let (mut used, mut space, mut is_text) = (0, None, false);
+    for (at, c) in text.char_indices() {
+        if c != ' ' {
+            is_text = true;
+        } else if is_text {
+            space = Some(at);
+        }
+        used += c.width().unwrap_or(0);
+        if used > room && at > 0 {
+            return Some(&text[..space.unwrap_or(at)]);
+        }
+    }
+    None
 }
 
 #[cfg(test)]
