@@ -1,7 +1,7 @@
 /** Every kind of test, as a lane: how it is run and how its result is counted. Decides neither the order nor what is chosen. */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { availableParallelism } from "node:os";
-import { delimiter, join, relative } from "node:path";
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { availableParallelism, homedir } from "node:os";
+import { delimiter, dirname, join, relative } from "node:path";
 import { fromCargo, fromCommand, fromLints, fromNode, fromVitest, judged } from "./outcomes.ts";
 import type { QuickPlan } from "./quick.ts";
 import { OFFLINE_WRANGLER, ROOT } from "./root.ts";
@@ -83,16 +83,35 @@ interface CargoOptions {
 }
 /** A first compilation gains nothing from what the compiler keeps for the next one, and writing that takes a part of its time. */
 const FIRST: Readonly<Record<string, string>> = existsSync(join(targetDir(), "debug")) ? {} : { CARGO_INCREMENTAL: "0" };
-/** Clippy compiles the workspace in place of rustc, so that its lints cost no compilation of their own. */
+/** Clippy compiles the workspace in place of rustc (compile-and-lint). */
 const LINTER = "clippy-driver";
 const HAS_LINTER = (process.env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, LINTER)));
-const LINTS: Readonly<Record<string, string>> = HAS_LINTER ? { RUSTC_WORKSPACE_WRAPPER: LINTER } : {};
+const LINTS: Readonly<Record<string, string>> = HAS_LINTER
+  ? { RUSTC_WORKSPACE_WRAPPER: join(ROOT, "scripts", "lib", "compile-and-lint") }
+  : {};
 const cargo = (args: readonly string[], log: string, { before = [], env = {} }: CargoOptions = {}): Promise<RunResult> => {
   const [program = "cargo", ...rest] = [...before, "cargo", ...args];
   return run(program, rest, { cwd: ROOT, logFile: log, env: { CARGO_TERM_COLOR: "never", ...LINTS, ...FIRST, ...env } });
 };
 /** Compiles below the priority of the tests that run at the same time, because those have deadlines. */
 const compile = (args: readonly string[], log: string): Promise<RunResult> => cargo(args, log, { before: ["nice", "-n", "10"] });
+
+/**
+ * An empty home beside the log, for the tests of programs that start shells: what the person has in theirs changes no test, and no command waits
+ * for what a shell reads there.
+ */
+function emptyHome(log: string): Readonly<Record<string, string>> {
+  const home = join(dirname(log), "home");
+  mkdirSync(home, { recursive: true });
+  const ownFolder = (name: string, folder: string) => ({ [name]: process.env[name] ?? join(homedir(), folder) });
+  return {
+    HOME: home,
+    ...ownFolder("CARGO_HOME", ".cargo"),
+    ...ownFolder("RUSTUP_HOME", ".rustup"),
+    // The tools that many tests start, such as wrangler, are compiled once.
+    NODE_COMPILE_CACHE: join(home, "compiled"),
+  };
+}
 
 const failedOnly = (outcome: Outcome): Outcome | null => (outcome.failed > 0 ? outcome : null);
 
@@ -146,9 +165,9 @@ async function endToEnd(
   const bundled = await run(process.execPath, [join(ROOT, "scripts", "build.ts")], { cwd: ROOT, logFile: log });
   if (bundled.code !== 0) return fromCommand(bundled, "scripts/build.ts", BUILT);
   return nodeTests(chosen, log, report, {
-    env: { GSV_BIN: join(targetDir(), profile, "gsv"), GSV_RUNTIME_DIR: join(ROOT, "dist", "runtime"), ...env },
+    env: { ...emptyHome(log), GSV_BIN: join(targetDir(), profile, "gsv"), GSV_RUNTIME_DIR: join(ROOT, "dist", "runtime"), ...env },
     // The tests wait more than they compute. More at once would overload a small machine, and deadlines would fail.
-    concurrency: 3,
+    concurrency: 4,
   });
 }
 /** Each mistake that the tests noticed is one test; accepted survivors count as skipped. */
@@ -183,7 +202,9 @@ const rust = (packages: readonly string[]): Lane => {
     compile: async (log) =>
       failedOnly(fromCommand(await compile(["test", ...which, "--locked", "--no-run"], log), "cargo test --no-run", BUILT)),
     go: async (log) => {
-      const result = await cargo(["test", ...which, "--locked", "--no-fail-fast"], log, { env: { RUST_TEST_THREADS: "4" } });
+      const result = await cargo(["test", ...which, "--locked", "--no-fail-fast"], log, {
+        env: { ...emptyHome(log), RUST_TEST_THREADS: "6" },
+      });
       return judged(fromCargo(result.output), result.code);
     },
   };
@@ -260,7 +281,7 @@ export const LANES: readonly Lane[] = [
     what: "tools open names that are swapped meanwhile, two million times",
     go: async (log) => {
       const args = ["test", "--package", "gsv-tools", "--test", "tools", "--locked", "--", "race::", "--nocapture"];
-      const result = await cargo(args, log, { env: { GSV_LONG: "1" } });
+      const result = await cargo(args, log, { env: { ...emptyHome(log), GSV_LONG: "1" } });
       for (const [line] of result.output.matchAll(/^\d+ opens .*$/gm)) process.stdout.write(`${line} ... `);
       return judged(fromCargo(result.output), result.code);
     },

@@ -65,7 +65,7 @@ async function pack(packageFile: string): Promise<{ manifest: { name: string; ve
     return [{ path: `package/${relative(dir, from)}`, from, isProgram: (meta.mode & 0o100) !== 0 }];
   });
   const file = join(folder, `${manifest.name.replace("/", "-")}.tgz`);
-  await writeTarball(file, files, 0, 1);
+  await writeTarball(file, files, 0, 0);
   return { manifest, file };
 }
 /** The `package.json` of a packed file. */

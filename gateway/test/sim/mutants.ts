@@ -119,7 +119,6 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "[WB4] a message in the place of a run waits for its end",
-    first: "steering",
     file: machine("phase/interrupting"),
     find: "  return found.runId;",
     put: "  return undefined;",

@@ -55,7 +55,7 @@ describe("histories", { concurrency: availableParallelism() }, () => {
   });
 
   test("[P17] [K25] [K26] [K27] [W16] [W17] [P4.4] random histories with a window that fills at every other message", async (t) => {
-    const sum = await inThread("crowded", 1, times(500, 125));
+    const sum = await inThread("crowded", 1, times(500, 60));
     assert.ok(
       sum.compactions > 2 * sum.histories && sum.resets > sum.histories / 2,
       `${sum.compactions} compactions, ${sum.resets} resets`,
@@ -65,7 +65,7 @@ describe("histories", { concurrency: availableParallelism() }, () => {
   });
 
   test("[P20] a jump of the wall clock by a day ends nothing early", async (t) => {
-    const sum = await inThread("jumps", 1, times(200, 50));
+    const sum = await inThread("jumps", 1, times(200, 30));
     t.diagnostic(`${sum.histories} histories, ${sum.rows} rows`);
     count(sum);
   });
@@ -89,13 +89,13 @@ describe("histories", { concurrency: availableParallelism() }, () => {
   });
 
   test("[P15] [K11] [K12] [S13] [AP1] [AP2] [AP3] [AP4] [AP5] calls that need the owner's word, with crashes, changed policies, two deciders and no one", async (t) => {
-    const sum = await inThread("approvals", 1, times(120, 40));
+    const sum = await inThread("approvals", 1, times(120, 24));
     t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.rows} rows`);
     count(sum);
   });
 
   test("[WB2] [WB3] [WB4] [WB5] [P12] messages for the run under way and in its place: shown once, at the next step, or next in the queue", async (t) => {
-    const sum = await inThread("steering", 1, times(50, 15));
+    const sum = await inThread("steering", 1, times(50, 10));
     t.diagnostic(`${sum.histories} histories, ${sum.kills} crashes, ${sum.rows} rows`);
     count(sum);
   });

@@ -141,9 +141,14 @@ impl Scene {
     }
 
     fn vars(&self) -> Vec<(OsString, OsString)> {
-        let mut vars: Vec<(OsString, OsString)> = std::env::vars_os().filter(|(name, _)| name != "HOME").collect();
+        let mut vars: Vec<(OsString, OsString)> = std::env::vars_os()
+            .filter(|(name, _)| name != "HOME" && name != "PATH")
+            .collect();
+        // The programs of the system first: a version manager's script in place of Python starts a shell that reads its settings.
+        let path = std::env::join_paths(["/usr/bin", "/bin"].map(PathBuf::from).into_iter().chain(search())).unwrap();
         vars.extend([
             ("HOME".into(), self.path("home").into()),
+            ("PATH".into(), path),
             ("API_KEY".into(), "SECRET".into()),
             ("GSV_TOKEN".into(), "SECRET".into()),
         ]);

@@ -100,7 +100,7 @@ fn changes(resolver: Resolver) {
     furnish(dir.path());
     let files = Beneath::new(&dir.path().join("ws"), Scope::Workspace, resolver).unwrap();
     flipping(dir.path(), || {
-        for at in 0..times(400) {
+        for at in 0..times(100) {
             let path = ["real", "evil"][at % 2];
             let _ = files.write_file(&files.parse(&format!("{path}/new-{at}/w.txt")).unwrap(), b"w", None);
             let _ = files.write_file(&files.parse(&format!("{path}/f.txt")).unwrap(), b"inside", None);
