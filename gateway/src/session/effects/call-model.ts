@@ -7,6 +7,7 @@ import type { SessionMedia } from "../../ports/media.ts";
 import type { ModelClient, ModelOutcome } from "../../ports/model.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { PromptSource } from "../../ports/prompt.ts";
+import { AGAIN } from "../../calls/task-advice.ts";
 import type { GsvError } from "../../ports/result.ts";
 import type { MoreOffer, SpendSum } from "../../ports/spend.ts";
 import type { ModelAccess, RunContext } from "../../ports/run-context.ts";
@@ -306,6 +307,7 @@ export class ModelCaller {
     const late = {
       message: `The model did not finish within ${Math.round(timeoutMs / 1000)} s.`,
       hint: "Send the message again, or raise `timeouts.llmMs`.",
+      taskHint: `${AGAIN}, or raise \`timeouts.llmMs\`.`,
     };
     const guard = { timeoutMs, signal, after: this.#ports.after, late, stopped: "The run was stopped." };
     return guardedCall(guard, call).catch((error: unknown) => {
@@ -322,6 +324,7 @@ const DEFINITION_GONE: GsvError = {
   reason: "agent.unknown",
   message: "The definition of the agent was taken away while the run was under way, so the run was ended.",
   hint: "Define the agent again, or turn its pack on, and send the message again.",
+  taskHint: `Define the agent again, or turn its pack on. ${AGAIN} then.`,
 };
 /** Without its definition a run would have every tool and no limits of its own. */
 const lostDefinition = ({ budget }: Thinking, { defined, isGone }: RunContext): boolean =>

@@ -219,13 +219,13 @@ test("[RT2] the end of a task's run has advice for the sender of the task, and t
   const text = (origin: Origin): string | undefined => {
     const b = new Bench();
     b.say("a", { origin });
-    b.fail({ error: { reason: "model.refused", message: "It declined.", hint: "Rephrase the message." }, retryable: false });
+    b.fail({ error: { reason: "model.refused", message: "It declined.", hint: "Rephrase the message.", taskHint: "{again} with other instructions." }, retryable: false });
     return endText(b);
   };
   assert.equal(text({ kind: "client", clientId: "me" } as Origin), "It declined. Rephrase the message.");
   assert.equal(
     text({ kind: "task", taskId: "t" }),
-    "It declined. Send the task again with other instructions, or choose another model for the agent.",
+    "It declined. Send the task again with other instructions.",
   );
 });
 
