@@ -241,10 +241,10 @@ function settingsPatched(d: Draft, event: EventOf<"SettingsPatched">): void {
   }
   state.settings = settings;
   // The owner's last word about the mode counts, for the run under way too.
-  if (event.settings?.mode !== undefined || cleared.has("mode")) {
-    state.run = withoutOwnMode(state.run);
-    report(d);
-  }
+  const hasMode = event.settings?.mode !== undefined || cleared.has("mode");
+  if (hasMode) state.run = withoutOwnMode(state.run);
+  // Another model may need less than what is left of the limit: told of the question again, the gateway makes the session look (rule SP10).
+  if (hasMode || state.run.phase === "paused") report(d);
   // The known token count is of the old model and the old prompt.
   if (event.settings?.model || event.settings?.systemPrompt !== undefined || cleared.has("model") || cleared.has("systemPrompt"))
     delete state.context;

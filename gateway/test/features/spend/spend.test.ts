@@ -8,6 +8,7 @@ import { LedgerStore } from "../../../src/features/spend/ledger-store.ts";
 import { wiring } from "../../../src/app/session-wiring.ts";
 import type { ModelOutcome, ModelRequest } from "../../../src/ports/model.ts";
 import type { Origin } from "../../../src/ports/origin.ts";
+import { RunContexts } from "../../../src/session/run-context.ts";
 import { client, gateway, type Peer, seed } from "../../support/gateway.ts";
 import { says, until } from "../../session/support.ts";
 import { evict } from "../../support/evict.ts";
@@ -458,6 +459,21 @@ describe("[SP10] [K12] the owner allows more than a limit", () => {
     await peer.ok("session.patch", { sessionKey: OWN, settings: { model: { provider: "demo", id: "demo" } } });
     expect(await event(runId, ["final", "error"])).toMatchObject({ state: "final" });
     expect(calls.map(({ model }) => model.provider)).toEqual(["demo"]);
+  });
+  it("by another model, also when the session's first look at the limits fails, and its instance ends", async () => {
+    await set("limits.dayCostUsd", 0.05);
+    const { runId, end } = await asks();
+    expect(end).toMatchObject({ state: "paused", limit: true });
+    await runDurableObjectAlarm(gateway());
+    const look = vi.spyOn(RunContexts.prototype, "current").mockRejectedValueOnce(new Error("the gateway does not answer"));
+    await peer.ok("session.patch", { sessionKey: OWN, settings: { model: { provider: "demo", id: "demo" } } });
+    await until("a look that fails", () => look.mock.results.length > 0);
+    await evict(session());
+    await until("another look", async () => {
+      await runDurableObjectAlarm(gateway());
+      return look.mock.results.length > 1;
+    });
+    expect(await event(runId, ["final", "error"])).toMatchObject({ state: "final" });
   });
   it("by the agent's definition: when its limit is raised, the paused run goes on by itself", async () => {
     const define = (steps: number) =>

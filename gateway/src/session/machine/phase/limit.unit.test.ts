@@ -195,6 +195,20 @@ describe("[SP10] a limit that was raised while a run waits at it", () => {
     b.reply("all done", [], { budget: { ...BUDGET, steps: 2 } });
     assert.deepEqual([b.state.run.phase, b.notices()], ["idle", ["paused:"]]);
   });
+  test("other settings of the conversation report the question again, so that the gateway makes the session look", () => {
+    const b = short();
+    const reports = () => b.state.outbox.filter(({ type }) => type === "ReportApprovals").map(({ id }) => id);
+    const [first = ""] = reports();
+    b.apply({ type: "EffectDone", effectId: first });
+    assert.deepEqual(reports(), []);
+    b.apply({ type: "SettingsPatched", settings: { model: { provider: "demo", id: "demo" } }, text: "another model" });
+    assert.equal(reports().length, 1);
+    const idle = new Bench();
+    idle.say("a");
+    idle.reply("done");
+    idle.apply({ type: "SettingsPatched", settings: { maxTokens: 7 }, text: "less" });
+    assert.ok(idle.state.outbox.every(({ type }) => type !== "ReportApprovals"));
+  });
   test("of a day: the refused call is made again", () => {
     const b = overDay();
     look(b, BUDGET);
