@@ -221,7 +221,9 @@ export function classify(target: Target, fault: Fault): Failed {
         "model.rejected",
         `The model's server ${host} answered with a redirect (HTTP ${fault.status})${fault.location === undefined ? "" : ` to ${fault.location}`}, which is not followed because the key would be sent to the new address.`,
         {
-          hints: { hint: target.addressSetting === undefined ? checkAddress(target) : `Set \`${target.addressSetting}\` to the final address.` },
+          hints: {
+            hint: target.addressSetting === undefined ? checkAddress(target) : `Set \`${target.addressSetting}\` to the final address.`,
+          },
         },
       );
     case "not_a_stream":

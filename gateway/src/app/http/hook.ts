@@ -14,7 +14,7 @@ const PASSED =
   /^(authorization|content-type|user-agent|idempotency-key|stripe-signature|webhook-[a-z0-9-]+|x-(?!forwarded|real-ip)[a-z0-9-]+)$/;
 /** Headers with the id of a delivery. No proof: what is signed is checked where the delivery's form is known. */
 const ID_HEADERS: ReadonlySet<string> = new Set(["idempotency-key", "webhook-id", "x-github-delivery"]);
-/** What tells a delivery, its sender and its form. */
+/** Headers that identify a delivery, prove its sender and name its form. */
 const NEEDED: ReadonlySet<string> = new Set([...HOOK_PROOF_HEADERS, ...ID_HEADERS, "webhook-timestamp", "x-github-event"]);
 const MAX_HEADERS = 64;
 const MAX_HEADER_CHARS = 4096;

@@ -39,7 +39,7 @@ export class LimitQuestions {
     const { config, contextVersion, now } = this.#ports;
     const looked = { version: contextVersion(), dayEnd: nextDay(now(), config.effective().userTimezone) };
     const looks = this.#due().map(async ([sessionKey, waiting]) => {
-      await this.#ports.ask(sessionKey, (session) => session.lookAtLimit());
+      await this.#ports.ask(sessionKey, (session) => session.recheckLimit());
       // Not what was reported during the look.
       if (this.#all().get(sessionKey) === waiting) this.#all().set(sessionKey, { looked });
     });

@@ -72,12 +72,7 @@ export class RunEnds {
     this.#endAs(run, undone, { summary, ...label, error }, "error");
   }
   /** `undone`: what the run could not do. Without it, the run ends as `otherwise`. */
-  #endAs(
-    run: JobRun,
-    undone: string | undefined,
-    body: Omit<RunBody, "startedAt" | "endedAt">,
-    otherwise: "ok" | "error" = "ok",
-  ): void {
+  #endAs(run: JobRun, undone: string | undefined, body: Omit<RunBody, "startedAt" | "endedAt">, otherwise: "ok" | "error" = "ok"): void {
     if (undone === undefined) return this.end(run, otherwise, body);
     const error = `It is incomplete. ${undone}${body.error === undefined ? "" : ` ${body.error}`}`;
     // With what its machines left undone.

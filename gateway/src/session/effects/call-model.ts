@@ -1,6 +1,7 @@
 /**
- * CallModel: makes one call of a model for a step of a run, within the limits of spend, and reports its end as one event. A conversation
- * that must be compacted first, and the limits of a run that looks at them, are reported instead. Never retries and runs no tool: the machine decides what follows.
+ * CallModel: makes one call of a model for a step of a run, within the limits of spend, and reports its end as one event. Reports instead
+ * that a conversation must be compacted first, or the current limits of a run that asks for them. Never retries and runs no tool: the
+ * machine decides what follows.
  */
 import { withAlternative } from "../../models/choice.ts";
 import type { SessionMedia } from "../../ports/media.ts";
@@ -125,7 +126,7 @@ export class ModelCaller {
       );
     const { context, access, models, state } = gathered;
     if (lostDefinition(run, context)) return failed(DEFINITION_GONE, false);
-    if (run.looksAtLimit) return { type: "LimitLooked", effectId: effect.id, budget: budgetOf(context, run.origin) };
+    if (run.looksAtLimit) return { type: "LimitsKnown", effectId: effect.id, budget: budgetOf(context, run.origin) };
     const system = await this.#prompt.of(run, context, state);
     if (!system.ok)
       return failed(system.error, system.error.reason === "storage.failed" || system.error.reason === "internal", {

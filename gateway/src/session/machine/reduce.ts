@@ -12,7 +12,7 @@ import { planned, summarized, summarizeFailed } from "./phase/summarizing.ts";
 import { takeOff } from "./phase/entering.ts";
 import { cancelOnNodes, endByAbort, replyUnbegun } from "./phase/ending.ts";
 import { trusted } from "./phase/labels.ts";
-import { limitExpired, limitLooked, limitNoLongerReached } from "./phase/limit.ts";
+import { limitExpired, limitsKnown, limitNoLongerReached } from "./phase/limit.ts";
 import { report } from "./phase/questions.ts";
 import { execEnded, startWaiting, userMessage } from "./phase/queue.ts";
 import { nodesLooked, reportWaits } from "./phase/waits.ts";
@@ -82,8 +82,8 @@ function handle(d: Draft, event: Event): void {
       return countSpent(d, event.spent);
     case "Held":
       return held(d, event);
-    case "LimitLooked":
-      return limitLooked(d, event);
+    case "LimitsKnown":
+      return limitsKnown(d, event);
     case "ContextFull":
       return contextFull(d, event);
     case "Planned":

@@ -422,7 +422,7 @@ describe("[SP10] [K12] the owner allows more than a limit", () => {
     expect(await event(runId, ["final", "error"])).toMatchObject({ state: "final" });
     expect(calls).toHaveLength(2);
   });
-  it("by the setting, while the run goes on: the next step is decided by the limits of now", async () => {
+  it("by the setting, while the run goes on: the next step is decided by the current limits", async () => {
     await set("limits.stepsPerRun", 1);
     let isRaised = false;
     answer = async () => {

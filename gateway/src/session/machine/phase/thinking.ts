@@ -18,7 +18,7 @@ import { dispatchOf, planOf } from "./approving.ts";
 import { endWithAnswer, endWithError, isStuck, noProgress, overBudget } from "./ending.ts";
 import { backoff, makeHeadroom } from "./archive-stages.ts";
 import { announce, isAwaiting, newQuestion } from "./questions.ts";
-import { lookAtLimit, nextStep, usedUp } from "./limit.ts";
+import { askLimits, nextStep, usedUp } from "./limit.ts";
 import { laterAttempt, runBase, sameStep, think, withFailed, withLost } from "./steps.ts";
 import { beginWait } from "./waiting-calls.ts";
 
@@ -302,7 +302,7 @@ function failed(d: Draft, before: Thinking, failure: Failure): void {
   const over = overBudget(d, run, run.step);
   // Without an answer of the gateway, the limits that are known count.
   if (over && run.looksAtLimit) return usedUp(d, run, over, withoutLook(laterAttempt(run)));
-  if (over) return lookAtLimit(d, "modelRetried", laterAttempt(run));
+  if (over) return askLimits(d, "modelRetried", laterAttempt(run));
   if (isStuck(d, run)) return endWithError(d, "noProgress", run, noProgress(d, run));
   const tries = run.tries + 1;
   const retryAfter = failure.retryAfterMs ?? 0;
@@ -334,7 +334,7 @@ function overflowed(d: Draft, run: Thinking, failure: Failure): void {
       ...hintsOf("model.context_overflow"),
       hint: "Send a shorter message, start a new conversation with /new, or choose a model with a larger window (`/model`, or set `model.contextWindow` to what it really takes).",
     });
-  if (overBudget(d, run, run.step)) return lookAtLimit(d, "modelRetried", laterAttempt(run));
+  if (overBudget(d, run, run.step)) return askLimits(d, "modelRetried", laterAttempt(run));
   const again: Thinking = { ...run, overflows };
   if (failure.plan && makeHeadroom(d, again, failure.plan, "overflow")) return;
   shortened(d, again);
