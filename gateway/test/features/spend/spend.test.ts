@@ -352,7 +352,9 @@ describe("[SP10] [K12] the owner allows more than a limit", () => {
     expect((await usage()).caps).toContainEqual(expect.objectContaining({ ...raised, used: expect.closeTo(0.4) }));
     // A lowered limit does not take back what was allowed, and is not shown as another one.
     await set("limits.dayCostUsd", 0);
-    expect((await say()).error).toMatch(/^Today's limit is reached: \$0\.40 were used; the limit is \$0\.25 \(\$0\.00 set \+ \$0\.25 that you allowed today\),/);
+    expect((await say()).error).toMatch(
+      /^Today's limit is reached: \$0\.40 were used; the limit is \$0\.25 \(\$0\.00 set \+ \$0\.25 that you allowed today\),/,
+    );
   });
   it("once for each answer, and until the period ends", async () => {
     const spender = { session: "s", agent: "main", guest: "" };
