@@ -57,7 +57,7 @@ export function whyFull(full: Full): string {
 }
 /** A word to the owner when most of a limit is used up, or all of it by others. `of`: the guest. */
 export function warning(full: Omit<Full, "least" | "missing">, isFull: boolean, of?: string): string {
-  const { scope, unit, used, limit } = full;
+  const { scope, used, limit } = full;
   const name = scope === "guest" && of !== undefined ? `The limit of the guest ${JSON.stringify(of)} for today` : NAMES[scope];
   const share = limit > 0 ? `, ${Math.floor((100 * used) / limit)} %` : "";
   const state = !isFull ? "is nearly used up" : used >= limit ? "is reached" : "leaves too little for the next model call";
