@@ -69,14 +69,26 @@ export class Disk {
       await this.remove(folder);
     }
   }
-  /** Removes a folder in which there is nothing but such folders. False: something is in it, so it stays. */
-  async removeHollow(names: readonly string[]): Promise<boolean> {
-    for (const { name, type } of await this.#listing(names)) {
-      if (type !== "directory" || isDotfile(name) || !(await this.removeHollow([...names, name]))) return false;
+  /** Removes a folder in which nothing is left but empty folders. False: something else is in it, so all of it stays. */
+  async removeEmptyTree(names: readonly string[]): Promise<boolean> {
+    const tree = await this.#emptyTree(names);
+    if (tree === undefined) return false;
+    for (const folder of tree) {
+      // Something may have been written into it meanwhile.
+      if (await this.#hasEntries(folder)) return false;
+      await this.remove(folder);
     }
-    if (await this.#hasEntries(names)) return false;
-    await this.remove(names);
     return true;
+  }
+  /** The folder and those in it, each after what is in it. Undefined: something else is in one of them. */
+  async #emptyTree(names: readonly string[]): Promise<readonly (readonly string[])[] | undefined> {
+    const tree: (readonly string[])[] = [];
+    for (const { name, type } of await this.#listing(names)) {
+      const below = type === "directory" && !isDotfile(name) ? await this.#emptyTree([...names, name]) : undefined;
+      if (below === undefined) return undefined;
+      tree.push(...below);
+    }
+    return [...tree, names];
   }
   /** Of any kind. */
   async #hasEntries(names: readonly string[]): Promise<boolean> {

@@ -95,7 +95,7 @@ export class Objects implements Store {
   async #clear(key: string): Promise<boolean> {
     const folder = folded(`${key}/`);
     for (const other of this.#writing) if (folded(other).startsWith(folder)) return false;
-    const work = this.#disk.removeHollow(keyToNames(key));
+    const work = this.#disk.removeEmptyTree(keyToNames(key));
     this.#clearing.set(
       folder,
       work.catch(() => undefined),

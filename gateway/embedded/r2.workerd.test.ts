@@ -164,9 +164,13 @@ describe("the embedded bucket", () => {
     writeFileSync(bucket.file("held/dot/.git/config"), "mine");
     symlinkSync(bucket.folder, bucket.file("held/link/in/away"));
     await bucket.put("held/object/in/x", "x");
+    // Beside it, and looked at first or last: empty folders that a person has made.
+    const empty = ["held/object/a", "held/object/z/deep"].map((name) => bucket.file(name));
+    for (const folder of empty) mkdirSync(folder, { recursive: true });
     for (const name of ["held/dot", "held/link", "held/object"])
       assert.match(await (await bucket.ask("put", name, "y")).text(), /a folder of this name.*10020/, name);
     assert.equal(readFileSync(bucket.file("held/dot/.git/config"), "utf8"), "mine");
+    assert.deepEqual(empty.map(existsSync), [true, true]);
     assert.deepEqual([existsSync(bucket.file("held/link/in/away")), existsSync(bucket.file("held/object/in/x"))], [true, true]);
     assert.deepEqual(
       (await bucket.list("held/")).map(({ key }) => key),

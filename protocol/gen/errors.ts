@@ -473,7 +473,7 @@ export const ERRORS = {
     http: 400,
     exit: 2,
     text: "The schedule can't be used.",
-    hint: "Name a time such as `tomorrow 9am`, an interval such as `2h30m`, or five fields such as `0 9 * * mon-fri`. See what comes of it, such as: `gsv cron preview --every 2h30m`.",
+    hint: "Name a time such as `tomorrow 9am`, an interval such as `2h30m`, or five fields such as `0 9 * * mon-fri`. Preview the times: `gsv cron preview --every 2h30m`.",
   },
   "cron.exists": {
     code: 642,

@@ -279,7 +279,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "4df9d1fa9962f360";
+export const PROTOCOL_FINGERPRINT = "7db621f7af2c2709";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

@@ -706,6 +706,7 @@ export type ChannelAccount = {
   tooLate?: number;
   capabilities?: ChannelCapabilities;
   extra?: Record<string, unknown>;
+  logoutUnconfirmed?: true;
 };
 
 /** Capabilities of a platform. */

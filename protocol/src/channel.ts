@@ -234,6 +234,8 @@ export const ChannelAccount = struct("ChannelAccount", "State of one account of 
   tooLate: t.optional(t.int()),
   capabilities: t.optional(ChannelCapabilities),
   extra: t.optional(t.object()),
+  /** Only in the answer to a logout: the account is stopped, but the platform did not confirm the logout. */
+  logoutUnconfirmed: t.optional(t.literal(true)),
 });
 const account = { channel: t.string(64, { minLength: 1 }), accountId: t.optional(t.string(128)) };
 const done = { ok: t.literal(true), channel: t.string(64), accountId: t.string(128) };

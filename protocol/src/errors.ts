@@ -347,7 +347,7 @@ row(
   "cron.bad_schedule",
   { code: 640, blame: "caller", http: 400, exit: 2 },
   "The schedule can't be used.",
-  "Name a time such as `tomorrow 9am`, an interval such as `2h30m`, or five fields such as `0 9 * * mon-fri`. See what comes of it, such as: `gsv cron preview --every 2h30m`.",
+  "Name a time such as `tomorrow 9am`, an interval such as `2h30m`, or five fields such as `0 9 * * mon-fri`. Preview the times: `gsv cron preview --every 2h30m`.",
 );
 row(
   "cron.not_found",

@@ -67,9 +67,9 @@ export function fromCommand({ code, output }: { readonly code: number; readonly 
 
 /** A build whose compiler also lints: each warning is a failure, also one that cargo repeats from an earlier build. */
 export function fromLints(result: { readonly code: number; readonly output: string }, proof: RegExp): Outcome {
-  // What follows the first error may be long: warnings of other crates.
-  const error = result.code === 0 ? -1 : result.output.search(/^error/m);
   if (result.code !== 0) {
+    // What follows the first error may be long: warnings of other crates.
+    const error = result.output.search(/^error/m);
     const output = error === -1 ? result.output : result.output.slice(error).split("\n").slice(0, 12).join("\n");
     return fromCommand({ ...result, output }, "clippy", proof);
   }

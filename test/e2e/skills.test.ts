@@ -63,7 +63,7 @@ describe("skills", () => {
     mkdirSync(from);
     writeFileSync(join(from, "SKILL.md"), head("gh", 'metadata: {"openclaw": {"requires": {"bins": ["gh"]}}}\n'));
     const done = await machine.gsv(["skills", "install", from]);
-    assert.match(done.stderr, /state: not checked[\s\S]*It can be used\. It needs `gh`, which GSV looks for on no machine/);
+    assert.match(done.stderr, /state: not checked[\s\S]*Ready to use\. Needs `gh`; GSV does not check whether it is installed/);
     assert.match(await machine.ok("skills", "list"), /^gh +not checked/m);
     assert.match(await machine.ok("prompt", "show", "--section", "skills"), /<programs>gh \(not checked\)<\/programs>/);
   });

@@ -16,7 +16,7 @@ import type {
 } from "../../../protocol/gen/types.ts";
 import type { OutboundBytes } from "../../../protocol/runtime/channel-files.ts";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import type { After } from "../../../protocol/runtime/within.ts";
+import { type After, within as inTime } from "../../../protocol/runtime/within.ts";
 import { type Database, migrate } from "./database.ts";
 import { FileRefused, Inbox } from "./inbox.ts";
 import { KeyValues, type KvSealing } from "./kv.ts";
@@ -25,7 +25,7 @@ import { KIT } from "./limits.ts";
 import { within } from "./waits.ts";
 import { deliveryOf, nonceOf } from "./nonce.ts";
 import { Outbox, OutboxFull } from "./outbox.ts";
-import type { InboundFile, Platform, PlatformHost } from "./platform.ts";
+import type { InboundFile, LogoutOutcome, Platform, PlatformHost } from "./platform.ts";
 import { readBody } from "./read-body.ts";
 import { StatusReport } from "./status-report.ts";
 import { Typing } from "./typing.ts";
@@ -256,15 +256,12 @@ export class Account {
     return this.status();
   }
 
-  /** The account stops also when the platform fails or does not answer. Throws then, because the login may still exist. */
-  async #logOut(work: Promise<void>): Promise<ChannelAccount> {
-    try {
-      await within(KIT.logoutMs, "logging out", this.#host.after, work);
-    } catch (error) {
-      await this.stop();
-      throw error;
-    }
-    return this.stop();
+  /** The account stops also when the platform does not answer, which is an outcome, or fails, which is thrown. */
+  async #logOut(work: Promise<LogoutOutcome>): Promise<ChannelAccount> {
+    const outcome = await inTime(this.#host.after, KIT.logoutMs, work, () => "unconfirmed" as const).catch((error: unknown) => ({ error }));
+    const state = await this.stop();
+    if (typeof outcome === "object") throw outcome.error;
+    return outcome === "confirmed" ? state : { ...state, logoutUnconfirmed: true };
   }
 
   // ---------------------------------------------------------------- the platform

@@ -66,6 +66,9 @@ export interface InboundItem {
   readonly receipt?: unknown;
 }
 
+/** `unconfirmed`: the platform refused the logout, did not answer or could not be asked, so it may still list this device. */
+export type LogoutOutcome = "confirmed" | "unconfirmed";
+
 /** Everything platform-specific of one account. Each instance of the Durable Object makes its own. */
 export interface Platform {
   readonly capabilities: ChannelCapabilities;
@@ -106,7 +109,8 @@ export interface Platform {
     nonce: string,
   ): Promise<string | undefined>;
   login?(options: { readonly force: boolean; readonly phone?: string }): Promise<ChannelLogin>;
-  logout?(): Promise<void>;
+  /** Deletes the stored login, whatever the platform answers. Rejects when that failed. */
+  logout?(): Promise<LogoutOutcome>;
 }
 /** What the kit offers to a platform. */
 export interface PlatformHost {

@@ -9,7 +9,7 @@ import { seeded } from "../../../test/seeded.ts";
 import { statementsOf } from "../../../test/statements.ts";
 import { Account } from "../src/account.ts";
 import type { Database } from "../src/database.ts";
-import type { InboundFile, InboundItem, OutboundPart, Platform, PlatformHost, SendOutcome } from "../src/platform.ts";
+import type { InboundFile, InboundItem, LogoutOutcome, OutboundPart, Platform, PlatformHost, SendOutcome } from "../src/platform.ts";
 
 export const memoryDatabase = (): Database & { readonly raw: DatabaseSync } => databaseOf(new DatabaseSync(":memory:"));
 export function databaseOf(raw: DatabaseSync): Database & { readonly raw: DatabaseSync } {
@@ -75,6 +75,7 @@ export class World {
   hasLogout = false;
   answering: Promise<void> | undefined;
   logouts = 0;
+  logoutOutcome: LogoutOutcome = "confirmed";
   /** What a file of the platform contains. The gateway wants no files while this is undefined. */
   fetchFile: ((file: InboundFile) => string) | undefined;
   /** The size that the platform announces with the bytes of a file. */
@@ -317,9 +318,10 @@ export class World {
       acknowledged: async (items) => void this.acknowledged.push(...items.map(({ receipt }) => receipt)),
     };
   }
-  async #logOut(): Promise<void> {
+  async #logOut(): Promise<LogoutOutcome> {
     this.logouts += 1;
     await this.answering;
+    return this.logoutOutcome;
   }
   async #logIn(
     options: { readonly force: boolean; readonly phone?: string },

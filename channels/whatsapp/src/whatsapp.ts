@@ -6,7 +6,8 @@ import type { WASocket } from "@whiskeysockets/baileys";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { ChannelLogin, Peer } from "../../../protocol/gen/types.ts";
 import { DAY_MS } from "../../../protocol/runtime/day.ts";
-import type { InboundFile, OutboundPart, Platform, PlatformHost, SendOutcome } from "../../kit/src/platform.ts";
+import { within } from "../../../protocol/runtime/within.ts";
+import type { InboundFile, LogoutOutcome, OutboundPart, Platform, PlatformHost, SendOutcome } from "../../kit/src/platform.ts";
 import { toWhatsApp } from "../../kit/src/marks.ts";
 import { AuthStore, clearAuth, pairedAs } from "./auth-store.ts";
 import { type Effect, type Event, type State, step } from "./connection.ts";
@@ -26,6 +27,8 @@ import { isLoopback, pinNoiseRoot } from "./platform/trust.ts";
 
 const WHATSAPP_URL = "wss://web.whatsapp.com/ws/chat";
 const WAIT_FOR_CODE_MS = 20_000;
+/** Less than `KIT.logoutMs`. */
+const WAIT_FOR_LOGOUT_MS = 8_000;
 const PING_MS = 10_000;
 /** A timer may fire slightly early. */
 const TIMER_GRACE_MS = 20;
@@ -311,19 +314,34 @@ export class WhatsApp implements Platform {
       if (this.#link?.sock === sock && this.#state.kind === "pairing") this.#login.show({ code: `${code.slice(0, 4)}-${code.slice(4)}` });
     });
   }
-  async logout(): Promise<void> {
-    const link = this.#link;
-    if (link && this.isConnected()) {
-      // Removes this device from the phone's list; without a connection only the phone can remove it.
-      this.#link = undefined;
-      await link.sock.logout().catch((error: unknown) => this.#failed("logout", error));
-      link.store.end();
-    }
+  async logout(): Promise<LogoutOutcome> {
+    const outcome = this.#paired() === undefined ? "confirmed" : await this.#unlink();
     this.#dispatch({ type: "loggedOut" });
     await this.#tail;
     this.#host.transaction(() => {
       for (const part of [this.#messages, this.#groups, this.#gap, this.#receipts]) part.clear();
     });
+    return outcome;
+  }
+  /** Removes this device from the phone's list; without a connection only the phone can remove it. */
+  async #unlink(): Promise<LogoutOutcome> {
+    const link = this.#link;
+    if (!link || !this.isConnected()) return "unconfirmed";
+    this.#link = undefined;
+    try {
+      // Bounded, so that the keys are deleted also when WhatsApp does not answer.
+      return await within<LogoutOutcome>(
+        this.#host.after,
+        WAIT_FOR_LOGOUT_MS,
+        link.sock.logout().then(() => "confirmed"),
+        () => "unconfirmed",
+      );
+    } catch (error) {
+      this.#failed("logout", error);
+      return "unconfirmed";
+    } finally {
+      link.store.end();
+    }
   }
 
   // ---------------------------------------------------------------- messages

@@ -448,9 +448,18 @@ describe("a linked account", () => {
     await world.connected(relinked);
     await world.received(await fake.say(ANN.pn, "a third link"));
     const after = await world.logout();
-    assert.deepEqual([after.connected, after.authenticated], [false, false]);
+    assert.deepEqual([after.connected, after.authenticated, after.logoutUnconfirmed], [false, false, undefined]);
     await world.until("WhatsApp heard of it", () => fake.noted("logout").length === 2);
     assert.equal(fake.bot, undefined);
+  });
+
+  test("[CH26] a logout without a connection says that WhatsApp did not confirm it, and deletes the keys", async () => {
+    await world.pair();
+    await world.stop();
+    const after = await world.logout();
+    assert.deepEqual([after.authenticated, after.logoutUnconfirmed], [false, true]);
+    // Nothing is left to log out.
+    assert.equal((await world.logout()).logoutUnconfirmed, undefined);
   });
 });
 

@@ -613,7 +613,7 @@ pub const CRON_BAD_SCHEDULE: ErrorReason = ErrorReason {
     http: 400,
     exit: 2,
     text: "The schedule can't be used.",
-    hint: "Name a time such as `tomorrow 9am`, an interval such as `2h30m`, or five fields such as `0 9 * * mon-fri`. See what comes of it, such as: `gsv cron preview --every 2h30m`.",
+    hint: "Name a time such as `tomorrow 9am`, an interval such as `2h30m`, or five fields such as `0 9 * * mon-fri`. Preview the times: `gsv cron preview --every 2h30m`.",
 };
 
 /// There is another job with this id.

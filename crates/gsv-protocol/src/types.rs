@@ -1143,6 +1143,8 @@ pub struct ChannelAccount {
     pub capabilities: Option<ChannelCapabilities>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub extra: Option<Map<String, Value>>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub logout_unconfirmed: Option<bool>,
 }
 
 /// Capabilities of a platform.

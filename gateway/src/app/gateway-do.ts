@@ -34,7 +34,7 @@ import type { DelegationAsk, DelegationStand } from "../ports/delegation.ts";
 import type { DispatchOutcome, ToolDispatch } from "../ports/dispatch.ts";
 import type { Emission, Emitted, EventConsumerPort, Settled } from "../ports/events.ts";
 import type { GatewayPort, SessionNews } from "../ports/gateway.ts";
-import type { Admitted, HookRequest, HookTakenAs, HttpCaller, HttpPort, TaskRequest, UploadAsked, UploadPlace } from "../ports/http.ts";
+import type { Admitted, HookRequest, HookTakenAs, HttpCaller, HttpPort, TaskRequest, UploadAsked, UploadPermit } from "../ports/http.ts";
 import type { JobHostPort, JobQueueStatus, JobsHttpPort, JobTurn } from "../ports/jobs.ts";
 import type { Recalled, RecallInput, Remembered, Remembering } from "../ports/long-term-memory.ts";
 import type { Origin } from "../ports/origin.ts";
@@ -145,7 +145,7 @@ export class Gateway
   async authenticate(caller: HttpCaller): Promise<Admitted<{ readonly scopes: readonly string[] }>> {
     return this.#kernel.admission.authenticate(caller);
   }
-  async admitUpload(caller: HttpCaller, asked: UploadAsked): Promise<Admitted<UploadPlace>> {
+  async admitUpload(caller: HttpCaller, asked: UploadAsked): Promise<Admitted<UploadPermit>> {
     const closed = this.#ports.importing();
     if (closed !== undefined) return closed;
     return this.#ports.mediaRpc.admitUpload(caller, asked);

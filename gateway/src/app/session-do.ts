@@ -139,8 +139,8 @@ export class Session extends DurableObject<Env> implements SessionPort, MovableP
   answerApproval(answer: ApprovalAnswer) {
     return this.#service.answerApproval(answer);
   }
-  lookAtLimit() {
-    return this.#service.lookAtLimit();
+  recheckLimit() {
+    return this.#service.recheckLimit();
   }
   hold(held: boolean) {
     return this.#service.hold(held);

@@ -87,7 +87,7 @@ const route: (...given: Parameters<typeof Route>) => Promise<Response> = async (
 
 async function respond(request: Request, env: Env, ctx: ExecutionContext, log: Logger, isKnownServer: boolean): Promise<Response> {
   const url = addressOf(request);
-  if (url === undefined) return problemResponse("auth.host", "The request's Host header is not valid.", 400);
+  if (url === undefined) return problemResponse("auth.host", "The request's Host header is not valid.", { status: 400 });
   // A page under a foreign name (DNS rebinding) cannot sign a delivery, so hooks answer behind a tunnel of any name.
   if (url.pathname.startsWith("/hooks/")) return hook(request, env, url.pathname);
   if (isEmbedded(env) && !isKnownServer && !hostAllowed(request.headers.get("Host") ?? url.host, allowedHosts(env)))

@@ -3,27 +3,38 @@ import { test } from "node:test";
 import { ERRORS, type ErrorReason } from "../../../protocol/gen/errors.ts";
 import type { Origin } from "../ports/origin.ts";
 import { limitAdvice } from "./limit-question.ts";
-import { forSender } from "./task-advice.ts";
+import { forSender, hintsOf } from "./task-advice.ts";
 
 const TASK: Origin = { kind: "task", taskId: "t" };
 const KEYED: Origin = { ...TASK, keyed: true };
-const hintOf = (reason: ErrorReason, hint: string | undefined, origin: Origin): string | undefined =>
-  forSender({ reason, message: "It failed.", ...(hint === undefined ? {} : { hint }) }, origin).hint;
+const CAUSED: Origin = { ...TASK, event: { id: "e", hops: 1 } };
+const CLIENT = { kind: "client" } as Origin;
+const error = (reason: ErrorReason, hints: object = hintsOf(reason)) => ({ reason, message: "It failed.", ...hints });
 
+/** Errors that end no run of a task. */
+const NOT_OF_RUNS = new Set(["run.not_found", "approval.ambiguous"]);
 test("[RT2] no hint of the contract tells the sender of a task to write in a conversation", () => {
-  for (const [reason, { hint }] of Object.entries(ERRORS) as [ErrorReason, { hint?: string }][]) {
-    const told = hintOf(reason, hint, KEYED) ?? "";
-    assert.doesNotMatch(told, /[`( ]\/[a-z]|[Mm]essage|[Cc]onversation|[Cc]ontinue|[Rr]ephrase|^Say|^Tell/, reason);
-    assert.equal(hintOf(reason, hint, { kind: "client" } as Origin), hint);
+  for (const reason of Object.keys(ERRORS) as ErrorReason[]) {
+    assert.equal(forSender(error(reason), CLIENT).hint, ERRORS[reason].hint);
+    if (!/^(approval|budget|gateway|model|run)\./.test(reason) || NOT_OF_RUNS.has(reason)) continue;
+    const told = forSender(error(reason), KEYED).hint ?? "";
+    assert.doesNotMatch(told, /[`( ]\/[a-z]|[Mm]essage|[Cc]onversation|[Cc]ontinue|[Rr]ephrase|^Say|^Tell|\{again/, reason);
   }
 });
+test("[RT2] a hint is replaced only by the one that its error has for the sender of a task, whatever its words", () => {
+  const hint = "Correct what the message names, then try again.";
+  assert.deepEqual(forSender(error("model.rejected", { hint }), TASK), error("model.rejected", { hint }));
+  const both = error("model.bad_answer", { hint: "Ask again in other words.", taskHint: "Set it. {again} then." });
+  assert.deepEqual(forSender(both, KEYED), error("model.bad_answer", { hint: "Set it. Send the task again with a new key then." }));
+  assert.deepEqual(forSender(both, CLIENT), error("model.bad_answer", { hint: "Ask again in other words." }));
+});
 test("[RT2] a new key is named only when the request had one; settings and commands stay", () => {
-  assert.equal(hintOf("model.timeout", "Send the message again.", TASK), "Send the task again, or raise `timeouts.llmMs`.");
-  assert.equal(hintOf("model.timeout", "Send the message again.", KEYED), "Send the task again with a new key, or raise `timeouts.llmMs`.");
-  assert.equal(hintOf("run.no_progress", "Send the message again.", KEYED), "Send the task again with a new key.");
-  const caused: Origin = { ...TASK, event: { id: "e", hops: 1 } };
-  assert.equal(hintOf("run.no_progress", "Send the message again.", caused), "Emit the event again.");
-  assert.equal(hintOf("model.auth", ERRORS["model.auth"].hint, KEYED), ERRORS["model.auth"].hint);
+  const hintOf = (reason: ErrorReason, origin: Origin) => forSender(error(reason), origin).hint;
+  assert.equal(hintOf("model.timeout", TASK), "Send the task again, or raise `timeouts.llmMs`.");
+  assert.equal(hintOf("model.timeout", KEYED), "Send the task again with a new key, or raise `timeouts.llmMs`.");
+  assert.equal(hintOf("run.no_progress", KEYED), "Send the task again with a new key.");
+  assert.equal(hintOf("run.no_progress", CAUSED), "Emit the event again.");
+  assert.equal(hintOf("model.auth", KEYED), ERRORS["model.auth"].hint);
   const used = { of: "tokens", limit: 1, setting: "limits.runTokens" } as const;
   assert.equal(limitAdvice(KEYED, used), "Send the task again with a new key, or raise `limits.runTokens`.");
   assert.equal(

@@ -173,7 +173,7 @@ export class AnswerCollector {
       } else {
         if (message.stopReason === "length") {
           return wrong(`${target.id} reached its limit of ${context.maxTokens} tokens in the middle of a tool call.`, {
-            hint: "Ask for less at once, or raise `model.maxTokens`.",
+            hints: { hint: "Ask for less at once, or raise `model.maxTokens`." },
           });
         }
         const args = this.#closed.has(index) ? parseArguments((this.#raw.get(index) ?? []).join("")) : ({ kind: "cut" } as const);
@@ -194,7 +194,10 @@ export class AnswerCollector {
       if (message.stopReason === "length" && filled) return { ...overflowed(target), usage };
       if (message.stopReason === "length")
         return wrong(`${target.id} used up its ${context.maxTokens} tokens before it answered.`, {
-          hint: "Raise `model.maxTokens`, or lower the thinking level (`/think low`).",
+          hints: {
+            hint: "Raise `model.maxTokens`, or lower the thinking level (`/think low`).",
+            taskHint: "Raise `model.maxTokens`, or lower the thinking level: `gsv config set model.thinkLevel low`.",
+          },
         });
       return wrong(`${target.id} sent an empty answer.`, { retryable: true });
     }

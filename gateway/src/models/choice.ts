@@ -33,7 +33,12 @@ function alternative(choice: ModelChoice): string | undefined {
 export function withAlternative(error: GsvError, choice: ModelChoice): GsvError {
   const other = error.reason === "model.not_configured" ? alternative(choice) : undefined;
   if (other === undefined || error.hint === undefined) return error;
-  return { ...error, hint: `${error.hint.replace(/\.$/, "")}, or ${other}.` };
+  return {
+    ...error,
+    hint: `${error.hint.replace(/\.$/, "")}, or ${other}.`,
+    // A task has no conversation in which to choose.
+    ...(choice.kind === "message" || choice.kind === "session" ? { taskHint: error.taskHint ?? error.hint } : {}),
+  };
 }
 
 /** The agent's own model, among the settings. */

@@ -27,3 +27,8 @@ test("[R6] an agent of a pack and an error of another kind keep their hint", () 
   assert.equal(hint(agentChoice("shop", [{ id: "main" }])), NO_KEY.hint);
   assert.equal(hint({ kind: "config" }, { ...NO_KEY, reason: "model.auth" }), NO_KEY.hint);
 });
+
+test("[RT2] the sender of a task is not told to send a message or a command without its model", () => {
+  for (const kind of ["message", "session"] as const) assert.equal(withAlternative(NO_KEY, { kind }).taskHint, NO_KEY.hint);
+  assert.equal(withAlternative(NO_KEY, { kind: "config" }).taskHint, undefined);
+});

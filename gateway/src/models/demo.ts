@@ -6,6 +6,7 @@
 import type { ToolDefinition, Usage } from "../../../protocol/gen/types.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import type { AssistantMessage, Message, ToolCallBlock, ToolResultMessage } from "../ports/messages.ts";
+import { hintsOf } from "../calls/task-advice.ts";
 import type { ModelOutcome, ModelRequest } from "../ports/model.ts";
 import { isOfHook } from "../prompt/hook.ts";
 import { HOSTS } from "../policy/hosts.ts";
@@ -243,7 +244,7 @@ const tooLate = (ms: number): ModelOutcome => ({
   error: {
     reason: "model.timeout",
     message: `The demo model did not finish within ${Math.round(ms / 1000)} seconds.`,
-    hint: "Send the message again.",
+    ...hintsOf("model.timeout"),
   },
   retryable: true,
 });

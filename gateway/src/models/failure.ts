@@ -3,9 +3,9 @@
  * Never lets a key, a header's value or a provider's control characters into a message.
  */
 import { getOverflowPatterns } from "@mariozechner/pi-ai/utils/overflow";
-import { ERRORS } from "../../../protocol/gen/errors.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import { HIDDEN, hideValues, spellingsOf } from "../../../protocol/runtime/secret-shapes.ts";
+import { hintsOf } from "../calls/task-advice.ts";
 import type { ModelOutcome } from "../ports/model.ts";
 import type { GsvError } from "../ports/result.ts";
 import type { Target } from "./resolve.ts";
@@ -25,7 +25,6 @@ export type Fault =
   | { readonly kind: "timeout"; readonly phase: "first_byte" | "idle" | "whole"; readonly ms: number };
 
 const EXCERPT_CHARS = 300;
-const SEND_AGAIN = ERRORS["model.bad_answer"].hint;
 const KEY_LIKE = /\b(?:sk|pk|gsk|xai|key|tok|AIza|csk|nvapi|hf)[-_][A-Za-z0-9*_-]{6,}|\bAIza[A-Za-z0-9_-]{10,}/g;
 
 /** A provider's error text, short and without secrets. */
@@ -108,18 +107,19 @@ export function parseRetryAfter(headers: Headers, now: number): number | undefin
 const failed = (
   reason: GsvError["reason"],
   message: string,
-  { retryable = false, retryAfterMs, hint = ERRORS[reason].hint }: FailureOptions = {},
+  { retryable = false, retryAfterMs, hints = hintsOf(reason) }: FailureOptions = {},
 ): Failed => ({
   kind: "failed",
-  error: { reason, message, hint },
+  error: { reason, message, ...hints },
   retryable,
   ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
 });
+type Hints = Pick<GsvError, "taskHint"> & { readonly hint: string };
 interface FailureOptions {
   readonly retryable?: boolean;
   readonly retryAfterMs?: number | undefined;
-  /** Absent: the hint of the contract's table. */
-  readonly hint?: string | undefined;
+  /** Absent: those of the reason. */
+  readonly hints?: Hints;
 }
 
 function ofStatus(target: Target, status: number, body: string, retryAfterMs: number | undefined): Failed {
@@ -145,17 +145,19 @@ function ofStatus(target: Target, status: number, body: string, retryAfterMs: nu
     case 401:
     case 403:
       return failed("model.auth", `${who} refused the key (HTTP ${status}).${status === 403 ? quote : ""}`, {
-        hint: `Set a valid key: \`gsv config set apiKeys.${target.provider} -\`.`,
+        hints: { hint: `Set a valid key: \`gsv config set apiKeys.${target.provider} -\`.` },
       });
     case 402:
-      return failed("model.rejected", `${who} requires payment (HTTP 402).${quote}`, { hint: "Check the account's balance." });
+      return failed("model.rejected", `${who} requires payment (HTTP 402).${quote}`, {
+        hints: { hint: "Check the account's balance." },
+      });
     case 404:
       return failed("model.rejected", `${who} does not know the model ${target.id}, or the address is wrong (HTTP 404).${quote}`, {
-        hint: `Check \`model.id\`${target.addressSetting === undefined ? "" : ` and \`${target.addressSetting}\``}.`,
+        hints: { hint: `Check \`model.id\`${target.addressSetting === undefined ? "" : ` and \`${target.addressSetting}\``}.` },
       });
     case 413:
       return failed("model.rejected", `The request is too large for ${who} (HTTP 413).${quote}`, {
-        hint: ERRORS["model.context_overflow"].hint,
+        hints: hintsOf("model.context_overflow"),
       });
     case 408:
     case 504:
@@ -166,7 +168,10 @@ function ofStatus(target: Target, status: number, body: string, retryAfterMs: nu
     case 529:
       return failed("model.overloaded", `${target.id} is overloaded (HTTP ${status}).${quote}`, later);
     case 502:
-      return failed("model.unreachable", `${who} can't reach the model's server (HTTP 502).${quote}`, { ...later, hint: SEND_AGAIN });
+      return failed("model.unreachable", `${who} can't reach the model's server (HTTP 502).${quote}`, {
+        ...later,
+        hints: hintsOf("run.no_progress"),
+      });
     default:
       if (status >= 500) return failed("model.bad_answer", `${who} failed (HTTP ${status}).${quote}`, later);
       if (status === 409 || status === 425)
@@ -215,18 +220,22 @@ export function classify(target: Target, fault: Fault): Failed {
       return failed(
         "model.rejected",
         `The model's server ${host} answered with a redirect (HTTP ${fault.status})${fault.location === undefined ? "" : ` to ${fault.location}`}, which is not followed because the key would be sent to the new address.`,
-        { hint: target.addressSetting === undefined ? checkAddress(target) : `Set \`${target.addressSetting}\` to the final address.` },
+        {
+          hints: {
+            hint: target.addressSetting === undefined ? checkAddress(target) : `Set \`${target.addressSetting}\` to the final address.`,
+          },
+        },
       );
     case "not_a_stream":
       return failed("model.bad_answer", `${host} answered with ${fault.contentType || "something"} where a model's stream was expected.`, {
         retryable: true,
-        hint: checkAddress(target),
+        hints: { hint: checkAddress(target) },
       });
     case "unreachable":
       return failed(
         "model.unreachable",
         `The model's server ${host} can't be reached${fault.cause === "" ? "" : ` (${excerpt(fault.cause, secretsOf(target))})`}.`,
-        { retryable: true, hint: unreachableHint(target) },
+        { retryable: true, hints: { hint: unreachableHint(target) } },
       );
     case "broken":
       return failed("model.bad_answer", `The answer of ${who} broke off before its end.`, { retryable: true });
@@ -234,7 +243,7 @@ export function classify(target: Target, fault: Fault): Failed {
       return failed("model.bad_answer", `${who} sent something that is not a valid answer.`, { retryable: true });
     case "too_large":
       return failed("model.bad_answer", `The answer of ${target.id} exceeded the size limit and was stopped.`, {
-        hint: "Ask for a shorter answer.",
+        hints: { hint: "Ask for a shorter answer." },
       });
     case "timeout":
       return failed("model.timeout", `${target.id} (${who}) ${PHASES[fault.phase]} for ${Math.round(fault.ms / 1000)} seconds.`, {
@@ -247,5 +256,5 @@ export const refused = (target: Target, why: string): Failed =>
   failed("model.refused", `${target.id} declined to answer${why === "" ? "" : `: ${excerpt(why, secretsOf(target))}`}.`);
 export const overflowed = (target: Target): Failed =>
   failed("model.context_overflow", `The conversation is too long for ${target.id} (${target.providerName}).`);
-export const badAnswer = (message: string, more: Pick<FailureOptions, "retryable" | "hint">): Failed =>
+export const badAnswer = (message: string, more: Pick<FailureOptions, "retryable" | "hints">): Failed =>
   failed("model.bad_answer", message, more);

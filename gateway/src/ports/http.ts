@@ -20,8 +20,8 @@ export interface UploadAsked {
   readonly callId?: string;
   readonly id?: string;
 }
-/** Where an uploaded file goes. `id` absent: a new one is made. */
-export type UploadPlace =
+/** Where an admitted file goes, and its largest size. `id` absent: a new one is made. */
+export type UploadPermit =
   | { readonly kind: "upload"; readonly sessionKey: string; readonly id?: string; readonly maxBytes: number }
   | { readonly kind: "call"; readonly sessionKey: string; readonly callId: string; readonly nodeId: string; readonly maxBytes: number };
 
@@ -59,8 +59,8 @@ export interface JoinPort {
 export interface HttpPort extends HookPort, TaskPort, JoinPort {
   /** The scopes of a bearer token over HTTP, or a refusal. */
   authenticate(caller: HttpCaller): Promise<Admitted<{ readonly scopes: readonly string[] }>>;
-  /** Where an uploaded file goes, or why it may not be uploaded. */
-  admitUpload(caller: HttpCaller, asked: UploadAsked): Promise<Admitted<UploadPlace>>;
+  /** The permit for a file, or why it may not be uploaded. */
+  admitUpload(caller: HttpCaller, asked: UploadAsked): Promise<Admitted<UploadPermit>>;
   /** After a restart of the runtime: channels connect, and interrupted sessions continue (gateway rule D6). */
   restarted(): Promise<void>;
   /** Throws what opening the gateway throws, such as the refusal of state of a newer version (gateway rule UP2). */

@@ -67,8 +67,8 @@ export interface FilePreview {
 
 export interface NativeTools {
   readonly entries: readonly ToolEntry[];
-  /** Why a call is refused in any case, by its arguments alone. Undefined: nothing tells. Pure. */
-  problem?(name: string, args: Readonly<Record<string, unknown>>): GsvError | undefined;
+  /** Why a call of the agent is refused in any case, by its arguments alone. Undefined: nothing tells. Pure. */
+  problem?(name: string, args: Readonly<Record<string, unknown>>, agentId: string): GsvError | undefined;
   /** What a call would change, for tools that change one file. Undefined: the tool says nothing. Changes nothing. */
   preview?(name: string, args: Readonly<Record<string, unknown>>, identity: SessionIdentity): Promise<Result<FilePreview> | undefined>;
   /** Safe to run again with the same callId (promises P8). Never throws. */

@@ -7,6 +7,8 @@ export interface GsvError {
   readonly message: string;
   /** What to do next. Absent: the hint of the contract's table. Readers that get no table, such as models, then get none. */
   readonly hint?: string;
+  /** The next step for the sender of a task, who writes in no conversation (rule RT2; `calls/task-advice.ts`). Absent: `hint` is for them too. */
+  readonly taskHint?: string;
   readonly details?: unknown;
 }
 /** What is wrong and what to do next, without a reason. */

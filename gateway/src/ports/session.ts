@@ -144,7 +144,7 @@ export interface SessionPort {
   /** The first answer to a question counts. A failure has changed nothing. */
   answerApproval(answer: ApprovalAnswer): Promise<Result<ApprovalTaken>>;
   /** A limit may have been raised: a run that is paused at it goes on when it fits. Rejects when that could not be found out. */
-  lookAtLimit(): Promise<void>;
+  recheckLimit(): Promise<void>;
   /** Adds a note for people; with `forModel` also for the model, in the same words or in others, with the next message. Once per key; starts no run. */
   note(input: SessionNote): Promise<void>;
   /** What the session's log has of one run. The gateway adds what the audit has of its calls. */

@@ -10,7 +10,7 @@ import type { Applied } from "./apply.ts";
 import { CommandRunner, repeated } from "./command-runner.ts";
 import { directiveOnlyText } from "./commands.ts";
 import type { SessionDriver } from "./driver.ts";
-import { lookAtLimit } from "./limit-look.ts";
+import { recheckLimit } from "./recheck-limit.ts";
 import { type IntakeMessage, takeIn, withFiles, withMode } from "./intake.ts";
 import type { State } from "./machine/state.ts";
 import { effectivePolicy, resetDue } from "./reset-policy.ts";
@@ -97,7 +97,7 @@ export class MessageAcceptor {
     if (!whole.ok) return whole;
     const intake = whole.value;
     await this.#refreshPolicy();
-    await this.#lookAtLimit(input);
+    await this.#recheckLimit(input);
     const phase = this.#driver.state?.run.phase ?? "idle";
     if (input.contextVersion !== undefined && phase === "idle") this.#driver.contexts.confirm(input.contextVersion, this.#driver.wall());
     const birth = { identity: input.identity };
@@ -160,9 +160,9 @@ export class MessageAcceptor {
     await within(this.#after, POLICY_WAIT_MS, contexts.current().then(noop, noop), noop);
   }
   /** The message must not end a run whose limit was raised meanwhile (rule SP10). */
-  async #lookAtLimit({ quiet, held, messageId }: SessionSend): Promise<void> {
+  async #recheckLimit({ quiet, held, messageId }: SessionSend): Promise<void> {
     if (this.#driver.state?.run.phase !== "paused" || quiet || held || this.#driver.store.seen(`m:${messageId}`)) return;
-    await within(this.#after, POLICY_WAIT_MS, lookAtLimit(this.#driver).then(noop, noop), noop);
+    await within(this.#after, POLICY_WAIT_MS, recheckLimit(this.#driver).then(noop, noop), noop);
   }
   #resetDue(state: State): "daily" | "idle" | undefined {
     const config = this.#driver.contexts.known?.config;

@@ -291,7 +291,7 @@ async function shown(
   target: CallTarget,
 ): Promise<Shown> {
   if (target.kind !== "native" || target.ask === undefined) return { target };
-  const problem = native.problem?.(name, args);
+  const problem = native.problem?.(name, args, identity.agentId);
   if (problem !== undefined) return { target: notRun(problem) };
   const preview = await native.preview?.(name, args, identity);
   if (preview === undefined) return { target };

@@ -15,7 +15,6 @@ import { interpreter } from "./effects/interpret.ts";
 import { inReplyOrder } from "./effects/reply.ts";
 import { argumentsOf } from "./effects/report-approvals.ts";
 import { History } from "./history.ts";
-import { lookAtLimit } from "./limit-look.ts";
 import type { Step } from "./machine/draft.ts";
 import type { AwaitingCall, WaitingCall } from "../calls/open-call.ts";
 import type { EventBody, CurrentDecision } from "./machine/event.ts";
@@ -212,11 +211,7 @@ export class SessionDriver {
 
   apply(body: EventBody, options: ApplyOptions = {}): Applied {
     this.enter();
-    const applied = this.#applier.apply(body, options);
-    // Another model may need less.
-    if (body.type === "SettingsPatched" && !applied.duplicate)
-      this.#host.keep(lookAtLimit(this).catch((error: unknown) => this.#failed("looking at the limit of a paused run", error)));
-    return applied;
+    return this.#applier.apply(body, options);
   }
 
   /** Comes first in each incarnation: work in memory was lost, so it is restarted or given up. */

@@ -53,7 +53,7 @@ import { mayReport } from "../calls/rules.ts";
 import { MessageAcceptor } from "./accept-message.ts";
 import { patchedModel } from "../models/choose.ts";
 import type { SessionDriver } from "./driver.ts";
-import { lookAtLimit } from "./limit-look.ts";
+import { recheckLimit } from "./recheck-limit.ts";
 import { describePatch, execMessage, type SettingsChange } from "./intake.ts";
 import { gaveNothing } from "../policy/taint.ts";
 import type { ArchiveEnd, EventBody } from "./machine/event.ts";
@@ -234,8 +234,8 @@ export class SessionService implements Omit<SessionPort, "erase"> {
     });
   }
 
-  lookAtLimit(): Promise<void> {
-    return lookAtLimit(this.#driver);
+  recheckLimit(): Promise<void> {
+    return recheckLimit(this.#driver);
   }
 
   // ---------------------------------------------------------------- looking

@@ -162,7 +162,7 @@ export class SpendGate {
     return refused === undefined;
   }
 
-  /** What the refused call needs with the model and the price of now. Undefined: nothing, because its model costs nothing. */
+  /** What the refused call needs with the current model and price. Undefined: nothing, because its model costs nothing. */
   #leastNow(
     before: Amount,
     { size }: MoreOffer,

@@ -48,7 +48,7 @@ const ask = (over: Partial<CallAsk> = {}): CallAsk => ({
   ownBudget: budgetOf({ config: over.config ?? config }, (over.run ?? RUN).origin),
   ...over,
 });
-/** The model of now, for a run that has paused. */
+/** The current model, for a run that has paused. */
 const NOW = { model: { provider: "p", id: "m" }, config, maxTokens: undefined, thinkLevel: undefined } as const;
 function allowed(result: Allowed): Extract<Allowed, { ok: true }>["call"] {
   assert.ok(result.ok, result.ok ? "" : result.error.message);
@@ -124,7 +124,7 @@ describe("a model call", () => {
     far.answer = () => Promise.reject(new Error("the gateway is away"));
     await assert.rejects(ofDay());
   });
-  test("[SP10] a run that has paused fits when the model of now needs less, or costs nothing", async () => {
+  test("[SP10] a run that has paused fits when the current model needs less, or costs nothing", async () => {
     const far = new Far();
     let terms: CallTerms | undefined = PRICED;
     const gate = far.gate(() => terms);

@@ -17,7 +17,7 @@ export function createNativeTools(
   const byName = new Map(tools.map((tool) => [tool.entry.definition.name, tool]));
   return {
     entries: tools.flatMap(({ entry, isInner }) => (isInner ? [] : [entry])),
-    problem: (name, args) => byName.get(name)?.problem?.(args),
+    problem: (name, args, agentId) => byName.get(name)?.problem?.(args, agentId),
     preview: async (name, args, identity) => byName.get(name)?.preview?.(args, identity, files),
     async run(name, args, context) {
       const found = byName.get(name);

@@ -17,8 +17,8 @@ export interface Tool {
   /** Offered only to a run that has tools of a machine: without one it can do nothing, and its description costs tokens. */
   readonly needsMachine?: true;
   readonly run: (args: Arguments, context: NativeToolContext, files: AgentFiles) => Promise<Outcome>;
-  /** Why the call is refused in any case, by its arguments alone (rule AP17). Pure. */
-  readonly problem?: (args: Arguments) => GsvError | undefined;
+  /** Why the call of the agent is refused in any case, by its arguments alone (rule AP17). Pure. */
+  readonly problem?: (args: Arguments, agentId: string) => GsvError | undefined;
   readonly preview?: (args: Arguments, identity: SessionIdentity, files: AgentFiles) => Promise<Result<FilePreview>>;
 }
 export const MAX_PATH_CHARS = 1024;
@@ -52,7 +52,7 @@ export function tool<S extends Fields>(
   }: {
     readonly change?: (args: NoInfer<ValuesOf<S>>) => PreviewedChange;
     /** What `run` refuses whatever the state of GSV is. */
-    readonly refused?: (args: NoInfer<ValuesOf<S>>) => Failure | undefined;
+    readonly refused?: (args: NoInfer<ValuesOf<S>>, agentId: string) => Failure | undefined;
   } = {},
 ): Tool {
   return {
@@ -67,9 +67,9 @@ export function tool<S extends Fields>(
     guests: guests ?? "none",
     ...(isInner === undefined ? {} : { isInner }),
     ...(needsMachine === undefined ? {} : { needsMachine }),
-    problem(args) {
+    problem(args, agentId) {
       const read = readArguments(args, fields);
-      return read.ok ? refused?.(read.value)?.error : read.error;
+      return read.ok ? refused?.(read.value, agentId)?.error : read.error;
     },
     async run(args, context, files) {
       const read = readArguments(args, fields);

@@ -51,6 +51,12 @@ describe("[PO6] toolApproval", () => {
     expect((await admin.refused("config.unset", { path: "toolApproval.rules[0].when" })).message).toMatch(/rules\[1\]: it never applies/);
   });
 
+  test("[PO6] after a rule is unset, the remaining rules have their warnings", async () => {
+    await set("toolApproval.rules", [deny("gsv__WriteFile", { id: "first" }), deny("nowhere__Bash", { id: "second" })]);
+    const { warnings } = await admin.ok<{ warnings?: string[] }>("config.unset", { path: "toolApproval.rules[0]" });
+    expect(warnings).toEqual([expect.stringMatching(/^toolApproval\.rules\[0\]: /)]);
+  });
+
   test("[PO6] a list that is set names the rules that it removes", async () => {
     const rules = [deny("*", { id: "no-rm" }), deny("gsv__WriteFile", { id: "no-write", decision: "ask" })];
     await set("toolApproval.rules", rules.toReversed());

@@ -45,7 +45,7 @@ export class Bench {
   #ids = 0;
   #queued = 0;
   last: Step | undefined;
-  /** A look at the limits of now ends at once, with the limits of the run's last model call. */
+  /** A look at the current limits ends at once, with the limits of the run's last model call. */
   looksAtOnce = true;
 
   apply(body: EventBody): Step {
@@ -55,7 +55,7 @@ export class Bench {
     return step;
   }
   look(budget: Budget): Step {
-    return this.#apply({ type: "LimitLooked", effectId: this.effect("CallModel").id, budget });
+    return this.#apply({ type: "LimitsKnown", effectId: this.effect("CallModel").id, budget });
   }
   #apply(body: EventBody): Step {
     const stamp: Stamp = {

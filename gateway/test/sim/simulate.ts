@@ -209,7 +209,7 @@ export async function simulate(scenario: Scenario): Promise<Report> {
 
   const look = (): void =>
     insist(
-      () => world.call((service) => service.lookAtLimit()),
+      () => world.call((service) => service.recheckLimit()),
       () => {},
     );
   planRaises(scenario, world, plan, look);

@@ -188,7 +188,7 @@ function usual(key: string): SessionPort {
     hold: async () => ({ wasRunning: false, cancelled: 0 }),
     toolResult: async () => "taken",
     answerApproval: async () => ({ ok: true, value: { outcome: "allowed" } }),
-    lookAtLimit: async () => {},
+    recheckLimit: async () => {},
     spent: async () => ({ report: { base: 0, count: 0, sums: [] }, open: { costUsd: 0, tokens: 0 } }),
     nodeChanged: async ({ calls = [] }) => calls.map(({ callId }) => callId),
     execEvent: async () => "taken",

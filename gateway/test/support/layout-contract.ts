@@ -89,7 +89,7 @@ const FILES = [
 for (const [file, section, heading, shared] of FILES) {
   layoutCase(`agents/{agentId}/${file}: its path, its section "${heading}", absent: skipped`, async (bucket, agent) => {
     const store = createWorkspaceStore(fresh(bucket));
-    // An agent that has lived gets no default files.
+    // An agent with history gets no default files.
     await bucket.put(`agents/${agent}/sessions/1.jsonl.gz`, "x");
     same((await sectionsOf(bucket, agent)).includes(section), false, "absent");
     value(await store.write(agent, file, `CANARY of ${file}`), "write");

@@ -1,4 +1,4 @@
-/** Whether a number of JSON is read as what was written (rule RT1). PURE. */
+/** JSON in which each number is read as what was written (rule RT1). PURE. */
 
 /** Longer ones have more digits than a number can hold, and cost time. */
 const MOST_CHARS = 400;
@@ -27,4 +27,33 @@ export function isExact(source: string, value: number): boolean {
     const got = decimalOf(text);
     return got.digits === asked.digits && got.zeros === asked.zeros;
   });
+}
+
+/** In the place of a number that was read as another one. */
+const INEXACT = Symbol("inexact");
+const PLAIN_NAME = /^[\w$-]+$/;
+
+/** The value, or the path of a number in it that would be read as another one, such as `payload.a[0]`. Undefined: the text is not JSON. */
+export function parseExact(text: string): { readonly value: unknown } | { readonly inexact: string } | undefined {
+  const check = (_key: string, value: unknown, { source = "" }: { readonly source?: string } = {}): unknown =>
+    typeof value === "number" && !isExact(source, value) ? INEXACT : value;
+  try {
+    const value: unknown = JSON.parse(text, check);
+    const path = pathOfInexact(value);
+    return path === undefined ? { value } : { inexact: path.replace(/^\./, "") };
+  } catch {
+    return undefined;
+  }
+}
+/** `.payload.a[0]`; undefined: there is none. The depth of `value` must be limited. */
+function pathOfInexact(value: unknown): string | undefined {
+  if (value === INEXACT) return "";
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [name, part] of Object.entries(value)) {
+    const path = pathOfInexact(part);
+    if (path === undefined) continue;
+    const step = Array.isArray(value) ? `[${name}]` : PLAIN_NAME.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
+    return step + path;
+  }
+  return undefined;
 }

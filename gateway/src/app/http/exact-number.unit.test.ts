@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isExact } from "./exact-number.ts";
+import { isExact, parseExact } from "./exact-number.ts";
 
 const LOST = [
   [
@@ -41,4 +41,10 @@ test("[RT1] what JavaScript writes of any number is exact", () => {
     for (const source of [String(value), value.toExponential(), value.toPrecision(17)])
       if (!/^-?\d+$/.test(source)) assert(isExact(source, value), source);
   }
+});
+test("[RT1] a body with a number that would be read as another one is told by the path of the number", () => {
+  assert.deepEqual(parseExact('{"a":[1,2.5]}'), { value: { a: [1, 2.5] } });
+  assert.deepEqual(parseExact('{"payload":{"a b":[1,9007199254740993]}}'), { inexact: 'payload["a b"][1]' });
+  assert.deepEqual(parseExact("1e999"), { inexact: "" });
+  assert.equal(parseExact("{"), undefined);
 });

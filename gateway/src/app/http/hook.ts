@@ -14,7 +14,7 @@ const PASSED =
   /^(authorization|content-type|user-agent|idempotency-key|stripe-signature|webhook-[a-z0-9-]+|x-(?!forwarded|real-ip)[a-z0-9-]+)$/;
 /** Headers with the id of a delivery. No proof: what is signed is checked where the delivery's form is known. */
 const ID_HEADERS: ReadonlySet<string> = new Set(["idempotency-key", "webhook-id", "x-github-delivery"]);
-/** What tells a delivery, its sender and its form. */
+/** Headers that identify a delivery, prove its sender and name its form. */
 const NEEDED: ReadonlySet<string> = new Set([...HOOK_PROOF_HEADERS, ...ID_HEADERS, "webhook-timestamp", "x-github-event"]);
 const MAX_HEADERS = 64;
 const MAX_HEADER_CHARS = 4096;
@@ -24,7 +24,7 @@ const ALL_AT_ONCE = 4 * LIMITS.webhooksAtOnce;
 /** For a person who has opened the address in a browser. */
 const NOT_A_PAGE = "This is the address for another service, which sends a signed POST request. To try it: `gsv hook test NAME`.";
 const SHORTER = "Let the service send less, such as the address of the data, which the agent can read.";
-const tooMany = (): Response => problemResponse("limit.rate", "Too many requests to hooks at once.", undefined, "Try again.");
+const tooMany = (): Response => problemResponse("limit.rate", "Too many requests to hooks at once.", { hint: "Try again." });
 
 export class HookDoor {
   readonly #slots = new Slots(LIMITS.webhooksAtOnce, ALL_AT_ONCE);
@@ -36,7 +36,7 @@ export class HookDoor {
     if (name === undefined) return problemResponse("protocol.unknown_method", "There is no such address. /openapi.json lists them.");
     if (request.method !== "POST") return methodRefused("POST", "Hooks take POST requests.", NOT_A_PAGE);
     if (isBrowser(request.headers))
-      return problemResponse("auth.origin", "Hooks answer services, not pages in a browser.", undefined, NOT_FROM_A_PAGE);
+      return problemResponse("auth.origin", "Hooks answer services, not pages in a browser.", { hint: NOT_FROM_A_PAGE });
     if (!HOOK_PROOF_HEADERS.some((header) => request.headers.has(header))) return problemResponse("hook.refused");
     const release = this.#slots.take(name);
     if (release === undefined) return tooMany();
@@ -53,7 +53,7 @@ export class HookDoor {
       if (body === "full") return tooMany();
       if (body === "late") return problemResponse("protocol.late");
       if (body === "large")
-        return problemResponse("protocol.too_large", `A request to a hook has at most ${LIMITS.webhookBytes} bytes.`, undefined, SHORTER);
+        return problemResponse("protocol.too_large", `A request to a hook has at most ${LIMITS.webhookBytes} bytes.`, { hint: SHORTER });
       const taken = await gateway().hook({ name, headers: headersOf(request.headers), body });
       if (!taken.ok) return failureResponse(taken.error);
       const status = taken.value === "accepted" ? 202 : 200;

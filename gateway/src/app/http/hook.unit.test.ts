@@ -57,7 +57,7 @@ test("[HK4] a request with very many headers keeps the ones that tell a delivery
   assert.deepEqual([response.status, got.length], [202, 64]);
   assert.deepEqual([...got.slice(0, needed.length)].sort(), needed);
 });
-test("[HK8] the refusal of a large body tells the sender of a hook what to do, and speaks of no attachments", async () => {
+test("[HK8] the refusal of a large body tells the sender of a hook what to do, without mentioning attachments", async () => {
   const body = new Uint8Array(LIMITS.webhookBytes + 1);
   const request = new Request("http://gsv.test/", { method: "POST", headers: { authorization: "Bearer x" }, body });
   const response = await new HookDoor().respond(request, "/hooks/h", gateway);

@@ -36,10 +36,13 @@ async function listed(url: URL, gateway: () => JobsHttpPort): Promise<Response> 
   const names = given.map(([name]) => name);
   const twice = names.find((name, at) => names.indexOf(name) !== at);
   if (twice !== undefined)
-    return problemResponse("protocol.invalid_params", `${visible(twice, NAME_CHARS)}: the parameter is given more than once.`, 400, ONCE);
+    return problemResponse("protocol.invalid_params", `${visible(twice, NAME_CHARS)}: the parameter is given more than once.`, {
+      status: 400,
+      hint: ONCE,
+    });
   const params: unknown = Object.fromEntries(given);
   const wrong = bodyProblem("JobListParams", params);
-  if (wrong !== undefined || !isParams(params)) return problemResponse("protocol.invalid_params", wrong, 400);
+  if (wrong !== undefined || !isParams(params)) return problemResponse("protocol.invalid_params", wrong, { status: 400 });
   const done = await gateway().listJobs(params);
   return done.ok ? jsonResponse(done.value) : failureResponse(done.error);
 }

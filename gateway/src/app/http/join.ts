@@ -13,16 +13,16 @@ const isJoin = (value: unknown): value is JoinRequest => checkJoinRequest(value)
 
 export async function joinResponse(request: Request, address: string, gateway: () => JoinPort): Promise<Response> {
   if (request.method !== "POST") return methodRefused("POST", "Machines join with a POST request: `gsv join CODE`.");
-  if (isBrowser(request.headers)) return problemResponse("auth.origin", "Pages in a browser can't join.", undefined, NOT_FROM_A_PAGE);
+  if (isBrowser(request.headers)) return problemResponse("auth.origin", "Pages in a browser can't join.", { hint: NOT_FROM_A_PAGE });
   const release = slots.take("join");
-  if (release === undefined) return problemResponse("limit.rate", "Too many machines join at once.", undefined, "Try again.");
+  if (release === undefined) return problemResponse("limit.rate", "Too many machines join at once.", { hint: "Try again." });
   try {
     const body = await readAtMost(request, LIMITS.joinBytes, LIMITS.webhookBodyMs);
     if (body === "late") return problemResponse("protocol.late");
     if (body === "large" || body === "full") return problemResponse("protocol.too_large");
     const asked = parsed(body);
     // Names no field and shows no value: it may hold the secret.
-    if (!isJoin(asked)) return problemResponse("protocol.invalid_params", "This is not a request to join.", 400);
+    if (!isJoin(asked)) return problemResponse("protocol.invalid_params", "This is not a request to join.", { status: 400 });
     const joined = await gateway().join(asked, address);
     return joined.ok ? jsonResponse(joined.value) : failureResponse(joined.error);
   } finally {

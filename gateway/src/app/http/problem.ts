@@ -34,8 +34,13 @@ export function problem(reason: ErrorReason, detail?: string, hint?: string): Pr
   };
 }
 
-/** `status` replaces the status of the contract's table where HTTP has a more specific one. */
-export function problemResponse(reason: ErrorReason, detail?: string, status?: number, hint?: string, title?: string): Response {
+interface ProblemOptions {
+  /** In the place of the contract's status, where HTTP has a more specific one. */
+  readonly status?: number | undefined;
+  readonly hint?: string | undefined;
+  readonly title?: string;
+}
+export function problemResponse(reason: ErrorReason, detail?: string, { status, hint, title }: ProblemOptions = {}): Response {
   const body = {
     ...problem(reason, detail, hint),
     ...(status === undefined ? {} : { status }),
@@ -46,13 +51,13 @@ export function problemResponse(reason: ErrorReason, detail?: string, status?: n
 
 /** Another method than those of `allow`, such as `GET, POST`. */
 export function methodRefused(allow: string, detail: string, hint?: string): Response {
-  const response = problemResponse("protocol.unsupported", detail, 405, hint, "This address does not take this method.");
+  const response = problemResponse("protocol.unsupported", detail, { status: 405, hint, title: "This address does not take this method." });
   response.headers.set("Allow", allow);
   return response;
 }
 
 /** A failure as an HTTP answer. */
-export const failureResponse = ({ reason, message, hint }: GsvError): Response => problemResponse(reason, message, undefined, hint);
+export const failureResponse = ({ reason, message, hint }: GsvError): Response => problemResponse(reason, message, { hint });
 
 export function problemHeaders(reason: ErrorReason): Record<string, string> {
   return {

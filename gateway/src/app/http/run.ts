@@ -7,7 +7,7 @@ import { visible } from "../../prompt/hidden.ts";
 import type { HttpCaller, TaskPort, TaskRequest } from "../../ports/http.ts";
 import { readAtMost } from "./body.ts";
 import { bodyProblem } from "./body-problem.ts";
-import { isExact } from "./exact-number.ts";
+import { parseExact } from "./exact-number.ts";
 import { Slots } from "./slots.ts";
 import { failureResponse, methodRefused, problemResponse, SAFE_HEADERS } from "./problem.ts";
 
@@ -15,7 +15,7 @@ const KEY = /^[\x21-\x7e]{1,255}$/;
 const AGAIN = "Send it again in a second. With the same `Idempotency-Key` it is the same task.";
 const FORM = 'Send one object, such as {"agent_name": "triage", "instructions": "..."}.';
 const AS_TEXT = 'Send it as a text, such as "12345678901234567890".';
-const PLACE_CHARS = 200;
+const PATH_CHARS = 200;
 const SHORTER = "Shorten the instructions or the data, or name a file that the agent can read.";
 const isTask = (value: unknown): value is RunRequest => checkRunRequest(value);
 
@@ -34,7 +34,7 @@ const slots = new Slots(LIMITS.taskBodiesAtOnce);
 export async function inSlot<T>(work: () => Promise<T>): Promise<T | Response> {
   const release = slots.take("tasks");
   if (release === undefined) {
-    const busy = problemResponse("limit.rate", `${LIMITS.taskBodiesAtOnce} requests arrive at once, which is the limit.`, undefined, AGAIN);
+    const busy = problemResponse("limit.rate", `${LIMITS.taskBodiesAtOnce} requests arrive at once, which is the limit.`, { hint: AGAIN });
     busy.headers.set("Retry-After", "1");
     return busy;
   }
@@ -48,28 +48,25 @@ export async function inSlot<T>(work: () => Promise<T>): Promise<T | Response> {
 export async function taskOf(request: Request): Promise<TaskRequest | Response> {
   const key = request.headers.get("Idempotency-Key") ?? undefined;
   if (key !== undefined && !KEY.test(key))
-    return problemResponse("protocol.invalid_params", "Idempotency-Key: expected 1 to 255 visible ASCII characters.", 400);
+    return problemResponse("protocol.invalid_params", "Idempotency-Key: expected 1 to 255 visible ASCII characters.", { status: 400 });
   const body = await readAtMost(request, LIMITS.taskBytes, LIMITS.webhookBodyMs);
   if (body === "late") return problemResponse("protocol.late");
   if (body === "large" || body === "full")
-    return problemResponse("protocol.too_large", `A task has at most ${LIMITS.taskBytes} bytes.`, undefined, SHORTER);
+    return problemResponse("protocol.too_large", `A task has at most ${LIMITS.taskBytes} bytes.`, { hint: SHORTER });
   const text = textOf(body);
   if (text !== undefined && nestsDeeper(text, LIMITS.valueDepth))
     return problemResponse("protocol.too_deep", `A task is nested at most ${LIMITS.valueDepth} levels deep.`);
-  const lost: string[] = [];
-  const task = jsonOf(text, lost);
-  if (task === undefined) return problemResponse("protocol.invalid_params", "The body is not JSON.", 400, FORM);
-  const [place] = lost;
-  if (place !== undefined)
+  const task = text === undefined ? undefined : parseExact(text);
+  if (task === undefined) return problemResponse("protocol.invalid_params", "The body is not JSON.", { status: 400, hint: FORM });
+  if ("inexact" in task)
     return problemResponse(
       "protocol.invalid_params",
-      `${visible(place, PLACE_CHARS)}: the agent would get this number as another one.`,
-      400,
-      AS_TEXT,
+      `${visible(task.inexact || "the body", PATH_CHARS)}: the agent would get this number as another one.`,
+      { status: 400, hint: AS_TEXT },
     );
-  const wrong = bodyProblem("RunRequest", task);
-  if (wrong !== undefined || !isTask(task)) return problemResponse("protocol.invalid_params", wrong, 400);
-  const { agent_name, instructions, payload } = task;
+  const wrong = bodyProblem("RunRequest", task.value);
+  if (wrong !== undefined || !isTask(task.value)) return problemResponse("protocol.invalid_params", wrong, { status: 400 });
+  const { agent_name, instructions, payload } = task.value;
   return { task: { agent_name, instructions, ...(payload === undefined ? {} : { payload }) }, ...(key === undefined ? {} : { key }) };
 }
 function textOf(body: Uint8Array): string | undefined {
@@ -79,30 +76,3 @@ function textOf(body: Uint8Array): string | undefined {
     return undefined;
   }
 }
-/** `lost` gets the path of a number that the agent would get as another one. */
-function jsonOf(text: string | undefined, lost: string[]): unknown {
-  const check = (_key: string, value: unknown, { source = "" }: { readonly source?: string } = {}): unknown =>
-    typeof value === "number" && !isExact(source, value) ? LOST : value;
-  try {
-    const value: unknown = text === undefined ? undefined : JSON.parse(text, check);
-    const path = pathOfLost(value);
-    if (path !== undefined) lost.push(path === "" ? "the body" : path.replace(/^\./, ""));
-    return value;
-  } catch {
-    return undefined;
-  }
-}
-const LOST = Symbol("a number that was read as another one");
-/** `.payload.a[0]`; undefined: there is none. Bodies are not nested deeply. */
-function pathOfLost(value: unknown): string | undefined {
-  if (value === LOST) return "";
-  if (typeof value !== "object" || value === null) return undefined;
-  for (const [name, part] of Object.entries(value)) {
-    const path = pathOfLost(part);
-    if (path === undefined) continue;
-    const step = Array.isArray(value) ? `[${name}]` : PLAIN_NAME.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
-    return step + path;
-  }
-  return undefined;
-}
-const PLAIN_NAME = /^[\w$-]+$/;

@@ -38,9 +38,9 @@ export class Webhooks {
     const channel = name === "" ? undefined : find(name);
     if (channel === undefined) return problemResponse("channel.unknown");
     if (isBrowser(request.headers))
-      return problemResponse("auth.origin", "Channels answer platforms, not pages in a browser.", undefined, NOT_FROM_A_PAGE);
+      return problemResponse("auth.origin", "Channels answer platforms, not pages in a browser.", { hint: NOT_FROM_A_PAGE });
     const release = this.#slots.take(name);
-    if (release === undefined) return problemResponse("limit.rate", "Too many requests to this channel at once.", undefined, "Try again.");
+    if (release === undefined) return problemResponse("limit.rate", "Too many requests to this channel at once.", { hint: "Try again." });
     try {
       const { webhooks, signatureHeader } = await this.#capabilitiesOf(name, channel);
       if (!webhooks) return problemResponse("channel.unknown");

@@ -61,10 +61,10 @@ export async function makeDefaults(bucket: Bucket, agentId: string, bootstrap: b
 export async function ensureDefaults(
   bucket: Bucket,
   agentId: string,
-  seen: Pick<AgentFiles, "files" | "marked" | "own">,
+  seen: Pick<AgentFiles, "files" | "marked" | "hasHistory">,
 ): Promise<Result<boolean>> {
   const settled = knownOf(bucket);
-  if (seen.marked ? settled.has(agentId) : seen.own) return { ok: true, value: false };
+  if (seen.marked ? settled.has(agentId) : seen.hasHistory) return { ok: true, value: false };
   const marker = fileKey(agentId, MARKER);
   try {
     // Another instance may do the same now. A file is put only when it does not exist.

@@ -5,7 +5,7 @@
 import { type Result, storageFailed } from "../../ports/result.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { DEFINITION_FILE } from "../../storage/workspace/protection.ts";
-import { isOwnFolder, PROMPT_FILES } from "../../storage/workspace/cache.ts";
+import { hasHistory, PROMPT_FILES } from "../../storage/workspace/cache.ts";
 import { makeDefaults } from "./defaults.ts";
 import { agentFolder, MARKER } from "../../storage/keys.ts";
 
@@ -55,7 +55,7 @@ export function createAgentFiles(bucket: Bucket): AgentFilesStore {
       const bootstrap = top.objects.some(({ key, size }) => key === `${prefix}BOOTSTRAP.md` && size > 0);
       const definition = top.objects.find(({ key, size }) => key === `${prefix}${DEFINITION_FILE}` && size > 0);
       const names = [...top.objects.map(({ key }) => key), ...top.delimitedPrefixes].map((key) => key.slice(prefix.length));
-      const begun = isOwnFolder(names) || names.includes(MARKER) || definition !== undefined;
+      const begun = hasHistory(names) || names.includes(MARKER) || definition !== undefined;
       return {
         ok: true,
         value: {

@@ -163,7 +163,7 @@ export const approvalsFeature: FeatureDefinition<
           ...(again === undefined ? {} : { again }),
         });
       }
-      limits.changed(sessionKey, store.waiting(sessionKey));
+      limits.reported(sessionKey, store.waiting(sessionKey));
       const codes = changes.ended.map(({ end }) => end.code);
       if (changes.asked.length + codes.length > 0) for (const listener of [...listeners]) listener({ sessionKey, ended: codes });
       store.bound();
@@ -292,7 +292,7 @@ export const approvalsFeature: FeatureDefinition<
       runContext: ({ agentId, sessionKey }) => ({ grants: grants.for(agentId, sessionKey, now()) }),
       contextVersion: () => `grants ${grants.version()}`,
       sessionGone({ key }) {
-        limits.changed(key, []);
+        limits.reported(key, []);
         store.forget(key);
         grants.forget(key);
       },

@@ -1,6 +1,6 @@
 /**
- * Runs that are paused at a limit: after each change of what a run may use, and when the day ends, their sessions are told to look again
- * (rule SP10). What was looked at is in memory only, so that a restart looks once more.
+ * Runs that are paused at a limit: after each change of what a run may use, after each report of the question, and when the day ends, their
+ * sessions are told to look again (rule SP10). What was looked at is in memory only, so that a restart looks once more.
  */
 import type { ApprovalEntry } from "../../../../protocol/gen/types.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
@@ -9,9 +9,8 @@ import { nextDay } from "../../prompt/dates.ts";
 import type { ApprovalStore } from "./store.ts";
 
 type Ports = Pick<KernelPorts, "config" | "contextVersion" | "now"> & Pick<SessionsPort, "ask">;
-/** A question, and the last look of its session: what a run may use then, and the end (epoch ms) of the day. */
+/** The last look of a session at its question: what a run may use then, and the end (epoch ms) of the day. */
 interface Waiting {
-  readonly code: string;
   readonly looked?: { readonly version: string; readonly dayEnd: number };
 }
 
@@ -25,12 +24,11 @@ export class LimitQuestions {
     this.#store = store;
     this.#ports = ports;
   }
-  /** The questions of a session that wait now. */
-  changed(sessionKey: string, waiting: readonly ApprovalEntry[]): void {
-    const code = waiting.find(({ limit }) => limit)?.code;
-    const known = this.#all();
-    if (code === undefined) known.delete(sessionKey);
-    else if (known.get(sessionKey)?.code !== code) known.set(sessionKey, { code });
+  /** The questions of a session that wait now. It reports one again when it changed what its next model call needs. */
+  reported(sessionKey: string, waiting: readonly ApprovalEntry[]): void {
+    const isAsked = waiting.some(({ limit }) => limit);
+    if (isAsked) this.#all().set(sessionKey, {});
+    else this.#all().delete(sessionKey);
   }
   next(): number | undefined {
     if (this.#due().length > 0) return this.#ports.now();
@@ -40,9 +38,10 @@ export class LimitQuestions {
   async run(): Promise<void> {
     const { config, contextVersion, now } = this.#ports;
     const looked = { version: contextVersion(), dayEnd: nextDay(now(), config.effective().userTimezone) };
-    const looks = this.#due().map(async ([sessionKey, { code }]) => {
-      await this.#ports.ask(sessionKey, (session) => session.lookAtLimit());
-      if (this.#all().get(sessionKey)?.code === code) this.#all().set(sessionKey, { code, looked });
+    const looks = this.#due().map(async ([sessionKey, waiting]) => {
+      await this.#ports.ask(sessionKey, (session) => session.recheckLimit());
+      // Not what was reported during the look.
+      if (this.#all().get(sessionKey) === waiting) this.#all().set(sessionKey, { looked });
     });
     const failed = (await Promise.allSettled(looks)).find((result) => result.status === "rejected");
     if (failed) throw failed.reason;
@@ -54,7 +53,7 @@ export class LimitQuestions {
     return [...known].filter(([, { looked }]) => looked === undefined || looked.version !== version || looked.dayEnd <= now);
   }
   #all(): Map<string, Waiting> {
-    this.#waiting ??= new Map(this.#store.limits().map(({ sessionKey, code }) => [sessionKey, { code }]));
+    this.#waiting ??= new Map(this.#store.limits().map(({ sessionKey }) => [sessionKey, {}]));
     return this.#waiting;
   }
 }

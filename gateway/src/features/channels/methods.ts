@@ -77,15 +77,13 @@ export function channelMethods({ hub, log }: ChannelMethodPorts): Handlers {
     },
     "channel.stop": (_caller, params) => change(params, ({ accountId, service }) => service.stop({ accountId })),
     "channel.logout": async (_caller, params) => {
-      const done = await change(params, ({ accountId, service }) => service.logout({ accountId }));
-      if (done.ok || done.error.reason !== "channel.failed") return done;
-      // The channel stops the account before it says that the platform did not confirm.
-      const looked = await change(params, async ({ accountId, service }) => {
-        const state = (await service.status({ accountId })).find((account) => account.accountId === accountId);
-        if (state?.extra?.["started"] !== false) throw new Error("the account is not stopped");
+      let isUnconfirmed = false;
+      const done = await change(params, async ({ accountId, service }) => {
+        const { logoutUnconfirmed, ...state } = await service.logout({ accountId });
+        isUnconfirmed = logoutUnconfirmed === true;
         return state;
       });
-      return looked.ok ? unconfirmed(looked.value) : done;
+      return done.ok && isUnconfirmed ? unconfirmed(done.value) : done;
     },
     "channel.status": async (_caller, params) => {
       const found = target(params);

@@ -1,7 +1,7 @@
 /** Reads and changes the configuration. A change applies from the next model call on, because runs compare its version. */
 import type { AgentConfig, GsvConfig } from "../../../../protocol/gen/types.ts";
 import { loadRegexEngine } from "../../policy/load.ts";
-import type { ConfigWarnings, ConfigWarningsPort } from "../../ports/config-warnings.ts";
+import type { BeforeChange, ConfigWarnings, ConfigWarningsPort } from "../../ports/config-warnings.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { NodesPort } from "../../ports/nodes.ts";
 import type { PacksPort } from "../../ports/packs.ts";
@@ -39,7 +39,6 @@ export const configFeature: FeatureDefinition<Ports, ConfigWarningsPort> = {
 const MAX_LISTED = 64;
 /** In the path of every setting of the policy. */
 const POLICY = "toolApproval";
-/** In the path of every setting of packs. */
 /** What is checked against the packs: their own settings, and the ids of agents. */
 const OF_PACKS = /packs|agents/;
 
@@ -58,11 +57,12 @@ const configMethods = (
     const effective = config.effective();
     return modelLimits(effective.model, effective).price !== undefined;
   };
-  const warningsOf = (path: string, now: Readonly<GsvConfig>): readonly string[] => [
+  const packAgents = (): readonly string[] => config.agents().flatMap(({ id }) => (config.isBundled(id) ? [id] : []));
+  const warningsOf = (path: string, now: Readonly<GsvConfig>, before: BeforeChange): readonly string[] => [
     ...unusedSettings(path, now, channelNames()),
     ...unpricedLimits(path, now, config.effective().model, hasPrice()),
     ...packs.missing(path, now),
-    ...others.flatMap((warnings) => warnings(path, now)),
+    ...others.flatMap((warnings) => warnings(path, now, before)),
     ...agentsAt(path, now).flatMap((agent) => {
       const warning = modelWarning({ config, model }, agent.model);
       return warning === undefined ? [] : [`${agent.id}: ${warning}`];
@@ -84,36 +84,40 @@ const configMethods = (
     "config.set": async (_caller, params) => {
       if (!params.path.includes(POLICY)) {
         if (OF_PACKS.test(params.path)) await packs.prepare();
+        const before = { packAgents: packAgents() };
         const change = config.set(params.path, params.value, fitsDeployment);
         // Deadlines may follow from settings.
         arm();
-        return change.ok ? set(change.value.path, warningsOf(change.value.path, change.value.config)) : change;
+        return change.ok ? set(change.value.path, warningsOf(change.value.path, change.value.config, before)) : change;
       }
       const policy = policyCheck(await loadRegexEngine(), native, nodes);
       const change = config.set(params.path, params.value, both(policy.check, fitsDeployment));
       if (!change.ok) return change;
-      return set(change.value.path, policy.warnings(change.value.config));
+      return set(change.value.path, [...policy.removed(), ...policy.warnings(change.value.config)]);
     },
     "config.unset": async (_caller, params) => {
       if (OF_PACKS.test(params.path)) await packs.prepare();
       const policy = params.path.includes(POLICY) ? policyCheck(await loadRegexEngine(), native, nodes) : undefined;
+      const before = { packAgents: packAgents() };
       const change = config.unset(params.path, policy === undefined ? fitsDeployment : both(policy.check, fitsDeployment));
       arm();
       if (!change.ok) return change;
       const { path, wasSet, config: now } = change.value;
-      return succeed({ ok: true, path, wasSet, ...listed(wasSet ? warningsOf(path, now) : []) } as const);
+      const warnings = wasSet ? [...(policy?.warnings(now) ?? []), ...warningsOf(path, now, before)] : [];
+      return succeed({ ok: true, path, wasSet, ...listed(warnings) } as const);
     },
     "config.replace": async (caller, params) => {
       const policy = policyCheck(await loadRegexEngine(), native, nodes);
       if (OF_PACKS.test(JSON.stringify(params.config))) await packs.prepare();
+      const before = { packAgents: packAgents() };
       const replaced = config.replace(params.config, params.version, both(policy.check, fitsDeployment));
       background("audit", audit.append(entryOf(caller, replaced)));
       if (!replaced.ok) return replaced;
       arm();
       const { changed, config: now } = replaced.value;
       const warnings = [
-        ...(changed.some((path) => path.startsWith(POLICY)) ? policy.warnings(now) : []),
-        ...new Set(changed.flatMap((path) => warningsOf(path, now))),
+        ...(changed.some((path) => path.startsWith(POLICY)) ? [...policy.removed(), ...policy.warnings(now)] : []),
+        ...new Set(changed.flatMap((path) => warningsOf(path, now, before))),
       ];
       return succeed({
         ok: true,

@@ -9,7 +9,9 @@ import { machineToolName } from "../../tools/registry.ts";
 
 export interface PolicyCheck {
   readonly check: ChangeCheck;
-  /** Warnings about the last checked change: the rules that it removed, and what the remaining rules do not do. */
+  /** The rules that the last checked change removed: a list that is set replaces every rule. */
+  readonly removed: () => readonly string[];
+  /** What the rules of a configuration do not do. */
   readonly warnings: (config: Readonly<GsvConfig>) => readonly string[];
 }
 
@@ -30,10 +32,8 @@ export function policyCheck(engine: RegexEngine, native: Pick<NativeTools, "entr
         problems(next),
       );
     },
-    warnings: (config) => [
-      ...(removed === undefined ? [] : [removed]),
-      ...problems(config).flatMap(({ setting, problem, isFatal }) => (isFatal ? [] : [`${setting}: ${problem}`])),
-    ],
+    removed: () => (removed === undefined ? [] : [removed]),
+    warnings: (config) => problems(config).flatMap(({ setting, problem, isFatal }) => (isFatal ? [] : [`${setting}: ${problem}`])),
   };
 }
 const MOST_REMOVED = 20;

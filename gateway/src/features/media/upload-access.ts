@@ -3,7 +3,7 @@
  * Must not store anything.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import type { UploadAsked, UploadPlace } from "../../ports/http.ts";
+import type { UploadAsked, UploadPermit } from "../../ports/http.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import { scopesOf } from "../../kernel/authorise.ts";
 import { FailureWindow } from "../../kernel/limits.ts";
@@ -29,17 +29,17 @@ export class UploadAccess {
     this.#ports = ports;
   }
 
-  admit(grant: TokenGrant, asked: UploadAsked, now: number): Result<UploadPlace> {
+  admit(grant: TokenGrant, asked: UploadAsked, now: number): Result<UploadPermit> {
     if ((asked.sessionKey === undefined) === (asked.callId === undefined))
       return fail("protocol.invalid_params", "Name either `sessionKey` (a client) or `callId` (a machine) in the query.");
-    const place = asked.callId === undefined ? forMessage(this.#ports, grant, asked) : forCall(this.#ports, grant, asked.callId, now);
-    if (place.ok && this.#window.failed(grant.tokenId, now))
+    const permit = asked.callId === undefined ? forMessage(this.#ports, grant, asked) : forCall(this.#ports, grant, asked.callId, now);
+    if (permit.ok && this.#window.failed(grant.tokenId, now))
       return fail("limit.rate", `At most ${UPLOADS_PER_MINUTE} files a minute are accepted.`);
-    return place;
+    return permit;
   }
 }
 
-function forMessage(ports: UploadPorts, grant: TokenGrant, { sessionKey = "", id }: UploadAsked): Result<UploadPlace> {
+function forMessage(ports: UploadPorts, grant: TokenGrant, { sessionKey = "", id }: UploadAsked): Result<UploadPermit> {
   const isClient = grant.kind !== "node" && grant.kind !== "channel";
   if (!isClient || !scopesOf({ kind: grant.kind, mode: "client" }).includes("chat"))
     return fail("auth.forbidden", "Uploading a file for a message needs a client or admin token that may chat.");
@@ -56,7 +56,7 @@ function forMessage(ports: UploadPorts, grant: TokenGrant, { sessionKey = "", id
 }
 
 /** When the result arrives, the session checks that the call is open at that machine; until then the file can't be referenced. */
-function forCall(ports: UploadPorts, grant: TokenGrant, callId: string, now: number): Result<UploadPlace> {
+function forCall(ports: UploadPorts, grant: TokenGrant, callId: string, now: number): Result<UploadPermit> {
   const owner = ownerOf(callId);
   const sessionKey = owner?.kind === "session" && CALL_ID.test(callId) ? ports.sessions.keyOf(owner.ref) : undefined;
   // Only a machine that was given the call has it; an admin token uploads for the machine that runs it.

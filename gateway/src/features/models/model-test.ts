@@ -47,7 +47,7 @@ export function modelTest(ports: ModelTestPorts): Handler<"model.test"> {
           ? begin(ports, model, apiKey)
           : failure("limit.rate", "Too many models are being tested at once.");
     /** With a way back to a model that answers, where the configured one was tested. */
-    const withWayBack = (error: GsvError): Result<never> => {
+    const failedWithAlternative = (error: GsvError): Result<never> => {
       if (asked !== undefined) return { ok: false, error };
       const choice: ModelChoice = ofAgent === undefined ? { kind: "config" } : agentChoice(agentId, config.effective().agents?.list);
       return { ok: false, error: withAlternative(error, choice) };
@@ -56,13 +56,13 @@ export function modelTest(ports: ModelTestPorts): Handler<"model.test"> {
     // Before the call, so that none is without its entry.
     if (!begun.ok) {
       await audit.append({ ...entry, decision: "denied", detail: begun.error.reason });
-      return withWayBack(begun.error);
+      return failedWithAlternative(begun.error);
     }
     running++;
     try {
       await audit.append({ ...entry, decision: "allowed" });
       const tested = await testModel(ports, model, apiKey, begun);
-      return tested.ok ? tested : withWayBack(tested.error);
+      return tested.ok ? tested : failedWithAlternative(tested.error);
     } finally {
       running--;
     }

@@ -25,3 +25,10 @@ test("[PK2] a pack that is turned on without its settings is a warning that name
   assert.deepEqual(missingOfPacks("packs.enabled", { packs: { enabled: [] } }, [PACK]), []);
   assert.deepEqual(missingOfPacks("model.id", on, [PACK]), []);
 });
+test("[PK2] a setting or a secret that is taken from a pack that is on is a warning, and of no other pack", () => {
+  const now = { packs: { enabled: ["shop"], settings: { shop: { address: "x" } } } };
+  for (const path of ["packs.secrets.shop.token", "packs.secrets.shop", "packs.secrets", "packs.settings.shop.address"])
+    assert.match(missingOfPacks(path, now, [PACK]).join(), /until packs\.secrets\.shop\.token is set/, path);
+  assert.deepEqual(missingOfPacks("packs.secrets.other.token", now, [PACK]), []);
+  assert.deepEqual(missingOfPacks("packs.secrets.shop.token", { packs: { ...now.packs, enabled: [] } }, [PACK]), []);
+});

@@ -70,7 +70,7 @@ export async function look(ports: LookPorts, { agentId, sessionKey, beat, byHand
   if (!byHand && hours !== undefined && !isWithin(hours, ports.now())) return skip("hours", "The active hours are over.");
   const { instructions, taint } = await readFile(ports, agentId);
   if (instructions.kind === "empty") return skip("empty", "HEARTBEAT.md has no task.");
-  if (instructions.kind === "wrong") return skip("wrong", (await standsStill(ports, agentId, instructions)) ?? instructions.problem);
+  if (instructions.kind === "wrong") return skip("wrong", (await beatProblem(ports, agentId, instructions)) ?? instructions.problem);
   const { conditions } = instructions;
   const asked = conditions.filter(isAsked);
   if (asked.length > 0 && answers === undefined) {
@@ -96,7 +96,7 @@ export async function look(ports: LookPorts, { agentId, sessionKey, beat, byHand
   return { kind: "wake", because: due, failing: sentences, found: { marks, failing: toldOf(failing, tell, at) } };
 }
 /** What stops the heartbeat, as far as file, channels and the list of machines show it: pages and machines are asked by a look only. */
-export async function standsStill(ports: FactPorts, agentId: string, instructions: Instructions): Promise<string | undefined> {
+export async function beatProblem(ports: FactPorts, agentId: string, instructions: Instructions): Promise<string | undefined> {
   if (instructions.kind === "empty") return undefined;
   const lines = instructions.kind === "wrong" ? instructions.lines : [];
   if (instructions.kind === "wrong" && lines.length === 0) return instructions.problem;

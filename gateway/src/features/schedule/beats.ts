@@ -16,7 +16,7 @@ import { type Result, succeed } from "../../ports/result.ts";
 import type { StopPort } from "../../ports/sessions.ts";
 import { type Instructions, isAsked } from "../../schedule/precheck.ts";
 import { checkBeat, type CheckPorts } from "./beat-check.ts";
-import { readFile, standsStill } from "./beat-look.ts";
+import { readFile, beatProblem } from "./beat-look.ts";
 import type { BeatRows } from "./beat-rows.ts";
 import { beatId, type Job, type JobRun } from "./job.ts";
 import type { JobStore } from "./job-store.ts";
@@ -114,7 +114,7 @@ export class Beats {
     if (read.value === undefined || job === undefined) return { enabled: false, ...withoutWrong(happened) };
     const { everyMs, target, hours } = read.value;
     const { instructions } = await readFile(this.#ports, agentId);
-    const problem = await standsStill(this.#ports, agentId, instructions);
+    const problem = await beatProblem(this.#ports, agentId, instructions);
     return {
       enabled: job.enabled,
       ...(problem === undefined ? {} : { problem }),

@@ -61,7 +61,10 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & W
   create(ports) {
     const store = new JobStore(ports.database);
     ports.configWarnings.add((path) => (path === "userTimezone" ? otherZones(store.list(), ports.config.effective().userTimezone) : []));
-    ports.configWarnings.add((path) => jobsWithoutAgent(path, store.list(), (agentId) => ports.config.hasAgent(agentId)));
+    ports.configWarnings.add((_path, _now, { packAgents }) => {
+      const gone = packAgents.filter((agentId) => !ports.config.hasAgent(agentId));
+      return gone.length === 0 ? [] : jobsWithoutAgent(gone, store.list());
+    });
     const needs = new NeedStore(ports.database);
     const made = new MadeStore(ports.database);
     const rows = new BeatRows(store, ports.config);

@@ -317,7 +317,7 @@ export class JobStore {
   }
   /**
    * Ends a run and counts the failures of its job; with `paused`, the job runs no more. Undefined: it has ended already. A job that is
-   * removed after its run is removed here. `uncounted`: the job is not to blame.
+   * removed after its run is removed here. `isUncounted`: the job is not to blame.
    */
   end(
     id: number,
@@ -325,7 +325,7 @@ export class JobStore {
     body: Partial<RunBody>,
     now: number,
     pauseAfter: { readonly failures: number; readonly reason: (error: string) => string },
-    uncounted = false,
+    isUncounted = false,
   ): { readonly job: Job | undefined; readonly pausedNow: boolean } | undefined {
     return this.#db.transactionSync(() => {
       const current = this.runById(id);
@@ -349,7 +349,7 @@ export class JobStore {
       }
       // A failure of a hook's delivery says nothing about the job's own times.
       const isOthers = given !== undefined && nounOf(job) === "job";
-      if (status === "skipped" || uncounted || isOthers) return { job, pausedNow: false };
+      if (status === "skipped" || isUncounted || isOthers) return { job, pausedNow: false };
       const failures = status === "error" ? job.failures + 1 : 0;
       const pausedNow = failures >= pauseAfter.failures && job.enabled && job.nextAt !== undefined;
       this.#write({

@@ -68,15 +68,12 @@ export class RunEnds {
         ...label,
         ...(delivered.ok ? {} : { error: sentence(delivered.error) }),
       });
-    return this.end(run, "error", {
-      summary,
-      ...label,
-      error: `The answer was not delivered. ${sentence(delivered.error)}`,
-    });
+    const error = `The answer was not delivered. ${sentence(delivered.error)}`;
+    this.#endAs(run, undone, { summary, ...label, error }, "error");
   }
-  /** `undone`: what the run could not do. */
-  #endAs(run: JobRun, undone: string | undefined, body: Omit<RunBody, "startedAt" | "endedAt">): void {
-    if (undone === undefined) return this.end(run, "ok", body);
+  /** `undone`: what the run could not do. Without it, the run ends as `otherwise`. */
+  #endAs(run: JobRun, undone: string | undefined, body: Omit<RunBody, "startedAt" | "endedAt">, otherwise: "ok" | "error" = "ok"): void {
+    if (undone === undefined) return this.end(run, otherwise, body);
     const error = `It is incomplete. ${undone}${body.error === undefined ? "" : ` ${body.error}`}`;
     // With what its machines left undone.
     this.end(run, "error", { ...body, error }, { isTold: true });
@@ -98,7 +95,7 @@ export class RunEnds {
     const delivered = place === undefined ? undefined : await this.#delivery.sendAnswer(job, run, place, { ...end, text });
     if (delivered?.ok !== false) return this.#endAs(run, undone, body);
     const error = `The answer was not delivered. ${sentence(delivered.error)}`;
-    return this.end(run, "error", { ...body, error });
+    this.#endAs(run, undone, { ...body, error }, "error");
   }
   /** `last` may be another place when the answer is sent again after a kill, so the first choice is kept. */
   #goesTo({ agentId }: Job, target: string, run: JobRun): NonNullable<RunBody["goesTo"]> {

@@ -1,15 +1,14 @@
-/** Jobs whose agent went with its pack (rule SC17): a change of the packs names them. PURE. */
+/** Jobs whose agent went with its pack (rule SC17): the change that turns the pack off names them. PURE. */
 import { type Job, nounOf } from "./job.ts";
 
 const NAMED = 3;
 
+/** `gone`: the agents that the change took away with their packs. */
 export function jobsWithoutAgent(
-  path: string,
+  gone: readonly string[],
   jobs: readonly Pick<Job, "id" | "agentId" | "enabled" | "nextAt">[],
-  hasAgent: (agentId: string) => boolean,
 ): readonly string[] {
-  if (path !== "packs" && !path.startsWith("packs.")) return [];
-  const lost = jobs.filter((job) => nounOf(job) === "job" && job.enabled && job.nextAt !== undefined && !hasAgent(job.agentId));
+  const lost = jobs.filter((job) => nounOf(job) === "job" && job.enabled && job.nextAt !== undefined && gone.includes(job.agentId));
   const [first] = lost;
   if (first === undefined) return [];
   const named = lost.slice(0, NAMED).map(({ id, agentId }) => `${id} (${agentId})`);

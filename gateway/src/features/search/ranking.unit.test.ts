@@ -4,7 +4,10 @@ import { describe, test } from "node:test";
 import { apart, type Candidate, type IndexedText, ranked as rankedBy, relative } from "./ranking.ts";
 
 const text = (id: number, ord = id, source = 1, at = 0): Candidate => ({ id, source, ord, at });
-/** Ranks `texts`. `words`: for each word of the query, its score in each text that has it, by the id of the text. `others`: texts of the index that are no candidates. */
+/**
+ * Ranks `texts`. `words`: for each word of the query, its score in each text that has it, by the id of the text. `others`: texts of the
+ * index that are no candidates.
+ */
 const ranked = (texts: readonly Candidate[], others: readonly IndexedText[], words: readonly ReadonlyMap<number, number>[]) =>
   rankedBy(
     texts,

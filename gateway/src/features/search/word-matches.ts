@@ -52,7 +52,7 @@ export class WordMatches {
       (ats[right] as number) - (ats[left] as number) || (ids[right] as number) - (ids[left] as number);
     for (const match of bestFirst(scores, STEPS, later)) yield { ...texts.at(match), score: scores[match] as number };
   }
-  /** How much each word says about these texts and the ones around them, by their places. */
+  /** How much each word says about these texts and the ones around them, by source and number. */
   termScoresAround(around: readonly IndexedText[]): ValuesAt {
     const wanted = new TextSet();
     for (const { source, ord } of around) for (let step = -BEFORE; step <= AFTER; step++) wanted.add(source, ord + step);
@@ -102,10 +102,10 @@ export class WordMatches {
 }
 const bm25 = (idf: number, frequency: number, lengthNorm: number): number => (idf * frequency * (K1 + 1)) / (frequency + lengthNorm);
 
-/** Places of texts. Most others are refused by one look at a bit. */
+/** Texts of the index, by source and number. Most others are refused by one look at a bit. */
 class TextSet {
   readonly #keys = new Set<number>();
-  readonly #bits = new Uint8Array(PLACE_BITS);
+  readonly #bits = new Uint8Array(TEXT_BITS);
 
   add(source: number, ord: number): void {
     this.#keys.add(textKey(source, ord));
@@ -115,6 +115,6 @@ class TextSet {
     return this.#bits[bitOf(source, ord)] === 1 && this.#keys.has(textKey(source, ord));
   }
 }
-/** A power of two, and many times as many as the places around a page of hits. */
-const PLACE_BITS = 65_536;
-const bitOf = (source: number, ord: number): number => (Math.imul(source, 40_503) + ord) & (PLACE_BITS - 1);
+/** A power of two, and many times as many as the texts around a page of hits. */
+const TEXT_BITS = 65_536;
+const bitOf = (source: number, ord: number): number => (Math.imul(source, 40_503) + ord) & (TEXT_BITS - 1);

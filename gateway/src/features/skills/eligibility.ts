@@ -66,11 +66,15 @@ export function standing(skill: Candidate, entry: SkillEntryConfig | undefined, 
       ? is("ready")
       : is(
           "unchecked",
-          `It can be used. It needs ${list(head.bins)}, which GSV looks for on no machine: the agent finds out when it runs ${head.bins.length === 1 ? "this program" : "one of these programs"}.`,
+          `Ready to use. Needs ${inWords(head.bins)}; GSV does not check whether ${head.bins.length === 1 ? "it is" : "they are"} installed.`,
         );
   if (online.length === 0) return is("unmet", `It needs a machine with ${list(capabilities)}, and none is connected.`);
   return is("unmet", ...online.map((machine) => lacks(machine, capabilities)).slice(0, 16));
 }
 const lacks = ({ nodeId, hostCapabilities }: Machine, needed: readonly string[]): string =>
   `\`${nodeId}\` lacks ${list(needed.filter((capability) => !hostCapabilities.includes(capability)))}.`;
-const list = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(", ");
+const quoted = (names: readonly string[]): readonly string[] => names.map((name) => `\`${name}\``);
+const list = (names: readonly string[]): string => quoted(names).join(", ");
+/** "`a`, `b` and `c`". */
+const inWords = (names: readonly string[]): string =>
+  names.length < 2 ? list(names) : `${list(names.slice(0, -1))} and ${list(names.slice(-1))}`;

@@ -164,10 +164,19 @@ describe("texts", () => {
     assert.match(whyFull({ ...full, used: 10 }), /^Today's limit is reached: \$10\.00 of \$10\.00 were used/);
     // [SP10] A limit that was lowered after the owner had allowed more.
     const allowed = { ...full, limit: 0.1, allowed: 0.1, used: 0.11 };
-    assert.match(whyFull(allowed), /^Today's limit is reached: \$0\.11 of \(\$0\.00 and \$0\.10 that you allowed today\) were used/);
-    assert.match(warning(allowed, true), /^Today's limit is reached: \$0\.11 of \(\$0\.00 and \$0\.10 that you allowed today\), 110 %\./);
+    assert.match(
+      whyFull(allowed),
+      /^Today's limit is reached: \$0\.11 were used; the limit is \$0\.10 \(\$0\.00 set \+ \$0\.10 that you allowed today\),/,
+    );
+    assert.match(
+      warning(allowed, true),
+      /^Today's limit is reached: \$0\.11 used; the limit is \$0\.10 \(\$0\.00 set \+ \$0\.10 that you allowed today\), 110 %\./,
+    );
     const tokensOfMonth = { scope: "month", unit: "tokens", limit: 470_000, allowed: 470_000, used: 588_980, least: 9 } as const;
-    assert.match(warning(tokensOfMonth, true), /588,980 tokens of \(0 tokens and 470,000 tokens that you allowed this month\)/);
+    assert.match(
+      warning(tokensOfMonth, true),
+      /588,980 tokens used; the limit is 470,000 tokens \(0 tokens set \+ 470,000 tokens that you allowed this month\)/,
+    );
     assert.match(warning(full, true), /^Today's limit leaves too little for the next model call: \$9\.98 of \$10\.00/);
     // A limit that was set below what was used.
     assert.match(

@@ -38,26 +38,28 @@ export function fullError(full: Full, forGuest: boolean, resumes: string): GsvEr
     };
   return { reason, message: whyFull(full), hint: `Raise it with ${raise(full)}, or wait until ${resumes}.` };
 }
-/** The setting, and what the owner has allowed beyond it: a lowered setting does not take that back. */
-const limitAmount = ({ scope, unit, limit, allowed = 0 }: Pick<Full, "scope" | "unit" | "limit" | "allowed">): string => {
-  if (allowed === 0) return amountText(unit, limit);
+/** What was used of which limit. The setting and what the owner has allowed beyond it are both named: a lowered setting does not take that back. */
+const usedOf = ({ scope, unit, used, limit, allowed = 0 }: Omit<Full, "least" | "missing">, verb: string): string => {
+  const [spent, most] = [amountText(unit, used), amountText(unit, limit)];
+  if (allowed === 0) return `${spent} of ${most}${verb}`;
   const set = amountText(unit, Math.max(0, limit - allowed));
-  return `(${set} and ${amountText(unit, allowed)} that you allowed ${scope === "month" ? "this month" : "today"})`;
+  const period = scope === "month" ? "this month" : "today";
+  return `${spent}${verb === "" ? " used" : verb}; the limit is ${most} (${set} set + ${amountText(unit, allowed)} that you allowed ${period})`;
 };
 /** A limit of which something is left is not reached: the next call may need more than that. */
 export function whyFull(full: Full): string {
   const { scope, unit, used, limit, least } = full;
-  const [spent, most] = [`${amountText(unit, used)} of ${limitAmount(full)}`, amountText(unit, least)];
-  if (used >= limit) return `${NAMES[scope]} is reached: ${spent} were used, and the next model call needs ${most} or more.`;
+  const most = amountText(unit, least);
+  if (used >= limit) return `${NAMES[scope]} is reached: ${usedOf(full, " were used")}, and the next model call needs ${most} or more.`;
   const others = used + least <= limit ? ", and other runs have set aside a part of the rest" : "";
   const may = unit === "tokens" ? "use" : "cost";
-  return `${NAMES[scope]} leaves too little for the next model call: it may ${may} up to ${most}, and ${spent} are used${others}.`;
+  return `${NAMES[scope]} leaves too little for the next model call: it may ${may} up to ${most}, and ${usedOf(full, " are used")}${others}.`;
 }
 /** A word to the owner when most of a limit is used up, or all of it by others. `of`: the guest. */
 export function warning(full: Omit<Full, "least" | "missing">, isFull: boolean, of?: string): string {
-  const { scope, unit, used, limit } = full;
+  const { scope, used, limit } = full;
   const name = scope === "guest" && of !== undefined ? `The limit of the guest ${JSON.stringify(of)} for today` : NAMES[scope];
   const share = limit > 0 ? `, ${Math.floor((100 * used) / limit)} %` : "";
   const state = !isFull ? "is nearly used up" : used >= limit ? "is reached" : "leaves too little for the next model call";
-  return `${name} ${state}: ${amountText(unit, used)} of ${limitAmount(full)}${share}. \`gsv usage\` shows what used it; ${raise({ ...full, least: 0 })} raises it.`;
+  return `${name} ${state}: ${usedOf(full, "")}${share}. \`gsv usage\` shows what used it; ${raise({ ...full, least: 0 })} raises it.`;
 }

@@ -22,7 +22,7 @@ export interface Facts {
   readonly again?: true;
 }
 
-export type Happening =
+export type AttemptEvent =
   /** The source has opened the file. */
   | { readonly kind: "found"; readonly sizeBytes: number; readonly version: string; readonly sha256?: string }
   /** The destination takes it, and has these bytes already. */
@@ -73,15 +73,15 @@ const changed = (facts: Facts): Step =>
   ended(facts, "transfer.source_changed", "The source file changed while it was copied, so nothing was stored.");
 
 /** `maxBytes` is the largest file that both ends take. */
-export function step(attempt: Attempt, facts: Facts, happening: Happening, maxBytes: number): Step {
+export function step(attempt: Attempt, facts: Facts, event: AttemptEvent, maxBytes: number): Step {
   if (attempt.status === "ended") return { attempt, facts, effects: [] };
-  switch (happening.kind) {
+  switch (event.kind) {
     case "failed":
-      if (happening.reason === CHECKSUM) return differs(attempt, facts, happening.message);
-      return ended(facts, happening.reason, happening.message);
+      if (event.reason === CHECKSUM) return differs(attempt, facts, event.message);
+      return ended(facts, event.reason, event.message);
     case "found": {
       if (attempt.status !== "asking") return misuse(facts, "the file was announced twice");
-      const { sizeBytes, version, sha256 = facts.sha256 } = happening;
+      const { sizeBytes, version, sha256 = facts.sha256 } = event;
       if (sizeBytes > maxBytes)
         return ended(facts, "file.too_large", `The file has ${sizeBytes} bytes; at most ${maxBytes} can be copied.`);
       if (facts.version !== undefined && (facts.version !== version || facts.sizeBytes !== sizeBytes)) return changed(facts);
@@ -93,7 +93,7 @@ export function step(attempt: Attempt, facts: Facts, happening: Happening, maxBy
       };
     }
     case "accepted": {
-      const { offset } = happening;
+      const { offset } = event;
       if (attempt.status !== "offering") return misuse(facts, "the file was accepted twice");
       if (offset > (facts.sizeBytes ?? 0)) return misuse(facts, "the destination has more than the file");
       return {
@@ -106,7 +106,7 @@ export function step(attempt: Attempt, facts: Facts, happening: Happening, maxBy
       };
     }
     case "chunk": {
-      const { bytes } = happening;
+      const { bytes } = event;
       if (attempt.status !== "flowing") return misuse(facts, "a chunk came before or after the file");
       const received = attempt.received + bytes;
       const size = facts.sizeBytes ?? 0;
@@ -116,7 +116,7 @@ export function step(attempt: Attempt, facts: Facts, happening: Happening, maxBy
       return { attempt: { ...attempt, received }, facts, effects: [{ kind: "forward" }] };
     }
     case "acked": {
-      const { offset, kept } = happening;
+      const { offset, kept } = event;
       const progress: Effect = { kind: "progress", offset: kept ?? offset };
       if (attempt.status === "finishing") return { attempt, facts, effects: [progress] };
       if (attempt.status !== "flowing" || offset > attempt.received) return misuse(facts, "something was acknowledged that was not sent");
@@ -124,7 +124,7 @@ export function step(attempt: Attempt, facts: Facts, happening: Happening, maxBy
       return { attempt: { ...attempt, acked: offset }, facts, effects: [progress, { kind: "acknowledge", offset }] };
     }
     case "completed": {
-      const { sha256 } = happening;
+      const { sha256 } = event;
       if (attempt.status !== "flowing" || attempt.received !== facts.sizeBytes) return misuse(facts, "the file ended before its end");
       if (facts.sha256 !== undefined && facts.sha256 !== sha256) return changed(facts);
       return {
@@ -135,7 +135,7 @@ export function step(attempt: Attempt, facts: Facts, happening: Happening, maxBy
     }
     case "stored":
       if (attempt.status !== "finishing") return misuse(facts, "the file was stored before its end");
-      if (happening.sha256 !== attempt.sha256) return differs(attempt, facts, "The copy differs from the source, so it does not count.");
+      if (event.sha256 !== attempt.sha256) return differs(attempt, facts, "The copy differs from the source, so it does not count.");
       return { attempt: { status: "ended" }, facts, effects: [{ kind: "succeed", sha256: attempt.sha256 }] };
   }
 }

@@ -57,8 +57,8 @@ export function bucketDestination({
   let part: Part | undefined;
   let isStoring = false;
   let storing: Promise<void> = Promise.resolve();
-  const say: Tell = (happening) => {
-    if (!isClosed) tell(happening);
+  const say: Tell = (event) => {
+    if (!isClosed) tell(event);
   };
 
   /** Where the piece ends that fills now. No piece is in two parts. */

@@ -38,8 +38,8 @@ export function bucketSource({ bucket, agentId, path, facts, tell, chunk, alive,
   let found: (FoundFile & { readonly sha256: string }) | undefined;
   let sent = 0;
   let acked = 0;
-  const say: Tell = (happening) => {
-    if (!isClosed) tell(happening);
+  const say: Tell = (event) => {
+    if (!isClosed) tell(event);
   };
   const failed = (reason: string, message: string): void => say({ kind: "failed", reason, message });
   const changed = (): void => failed("transfer.source_changed", `\`${path}\` changed while it was copied, so nothing was stored.`);

@@ -68,9 +68,9 @@ export function clientProblem({ from, to }: Ends): Failure | undefined {
   return failure("transfer.bad_endpoint", "An agent has no files of its own machine.", "Write NODE:PATH or gsv:PATH.");
 }
 /** Why a copy that an agent asks for is refused in any case (rule AP17). */
-export function alwaysRefused(source: string, destination: string): Failure | undefined {
+export function copyRefusal(agentId: string, source: string, destination: string): Failure | undefined {
   const ends = parseEnds(source, destination);
   if (!ends.ok) return ends;
   const { to } = ends.value;
-  return clientProblem(ends.value) ?? (to.kind === "workspace" ? receiveProblem("AGENT", to.path) : undefined);
+  return clientProblem(ends.value) ?? (to.kind === "workspace" ? receiveProblem(agentId, to.path) : undefined);
 }

@@ -1,11 +1,11 @@
 /** The interface of the two ends of an attempt. Types only. */
-import type { Happening } from "./attempt.ts";
+import type { AttemptEvent } from "./attempt.ts";
 
 /** A chunk behind the bytes of its header. Its receiver may change it, and gives its memory back. */
 export type Frame = Uint8Array<ArrayBuffer>;
 
 /** Tells the attempt what happens at an end. After `close` nothing is told. */
-export type Tell = (happening: Exclude<Happening, { kind: "chunk" }>) => void;
+export type Tell = (event: Exclude<AttemptEvent, { kind: "chunk" }>) => void;
 
 export interface SourceEnd {
   ask(): void;

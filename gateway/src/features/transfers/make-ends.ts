@@ -5,7 +5,7 @@ import type { NodesPort } from "../../ports/nodes.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { bucketDestination } from "./bucket-destination.ts";
 import { bucketSource } from "./bucket-source.ts";
-import type { Happening } from "./attempt.ts";
+import type { AttemptEvent } from "./attempt.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { DestinationEnd, Frame, SourceEnd } from "./ends.ts";
 import { nodeDestination, nodeSource } from "./node-ends.ts";
@@ -23,8 +23,8 @@ export interface Connected {
   readonly attemptId: number;
 }
 /** What the ends say to their attempt. */
-export interface Told {
-  readonly tell: (happening: Happening) => void;
+export interface AttemptReports {
+  readonly tell: (event: AttemptEvent) => void;
   readonly alive: () => void;
   readonly chunk: (frame: Frame) => void;
 }
@@ -35,7 +35,7 @@ export function makeEnds(
   { id, agentId, facts, isForced, by, doneBytes, taint: rowTaint }: TransferRow,
   { source, destination }: Record<"source" | "destination", Endpoint>,
   { from, to }: Record<"from" | "to", Connected | undefined>,
-  { tell, alive, chunk }: Told,
+  { tell, alive, chunk }: AttemptReports,
 ): { readonly source: SourceEnd; readonly destination: DestinationEnd } {
   const shared = { bucket, background, tell, alive };
   const onNode = (endpoint: Endpoint, at: Connected | undefined) =>

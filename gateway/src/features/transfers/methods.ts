@@ -7,7 +7,7 @@ import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import { type CreatePorts, createTransfer } from "./create.ts";
-import type { Happening } from "./attempt.ts";
+import type { AttemptEvent } from "./attempt.ts";
 import { reasonOfEnd } from "./end-reason.ts";
 import type { TransferRow } from "./store.ts";
 
@@ -36,8 +36,8 @@ export function transferMethods(ports: MethodPorts): TransferMethods {
       : succeed({ transfer: show(row, runner.doneBytes(row)) });
   };
   /** A message about an attempt. One that is not bound to this connection changes nothing, and is counted. */
-  const about = (caller: Caller, side: "source" | "destination", attemptId: number, happening: Exclude<Happening, { kind: "chunk" }>) =>
-    answered(caller, runner.said(caller.connection, attemptId, side, happening));
+  const about = (caller: Caller, side: "source" | "destination", attemptId: number, event: Exclude<AttemptEvent, { kind: "chunk" }>) =>
+    answered(caller, runner.said(caller.connection, attemptId, side, event));
   const answered = ({ connection }: Caller, isBound: boolean) => {
     if (isBound) return succeed({ ok: true } as const);
     ports.connections.strayed(connection, ports.log);
@@ -99,7 +99,7 @@ export function transferMethods(ports: MethodPorts): TransferMethods {
   };
 }
 
-const failed = (error = "The machine gave no reason.", reason = ""): Happening & { kind: "failed" } => ({
+const failed = (error = "The machine gave no reason.", reason = ""): AttemptEvent & { kind: "failed" } => ({
   kind: "failed",
   reason: reasonOfEnd(reason),
   message: error,

@@ -9,10 +9,10 @@ import type { KernelPorts } from "../../kernel/ports.ts";
 import type { StopPort } from "../../ports/sessions.ts";
 import { removeParts } from "../../storage/workspace/received.ts";
 import type { DestinationEnd, Frame, SourceEnd } from "./ends.ts";
-import { type Attempt, type Effect, type Facts, FIRST, type Happening, step } from "./attempt.ts";
+import { type Attempt, type Effect, type Facts, FIRST, type AttemptEvent, step } from "./attempt.ts";
 import { nodeDestination } from "./node-ends.ts";
 import { type Endpoint, isInWorkspace, isOfClient, parseEndpoint } from "./endpoint.ts";
-import { type Connected, type EndPorts, makeEnds, type Told } from "./make-ends.ts";
+import { type Connected, type EndPorts, makeEnds, type AttemptReports } from "./make-ends.ts";
 import { ProgramEnds } from "./program-ends.ts";
 import { SlotQueue } from "./slot-queue.ts";
 import { STALL_MS, type State, type TransferRow, type TransferStore } from "./store.ts";
@@ -124,10 +124,10 @@ export class TransferRunner {
   }
 
   /** What a machine says about one of its attempts. False: this connection has no such attempt. */
-  said(connection: Connection, attemptId: number, side: Side, happening: Exclude<Happening, { kind: "chunk" }>): boolean {
+  said(connection: Connection, attemptId: number, side: Side, event: Exclude<AttemptEvent, { kind: "chunk" }>): boolean {
     const bound = this.#attempts.get(attemptKey(connection.conn, attemptId));
     if (bound?.side !== side) return false;
-    if (!isPast(bound)) this.#feed(bound.live, happening);
+    if (!isPast(bound)) this.#feed(bound.live, event);
     return true;
   }
   /** An end reads or stores its file, and has nothing else to say. False: this connection has no such attempt. */
@@ -265,9 +265,9 @@ export class TransferRunner {
       if (!this.#attempts.has(attemptKey(connection.conn, attemptId))) return { connection, attemptId };
     }
   }
-  #told(live: () => Live): Told {
+  #told(live: () => Live): AttemptReports {
     return {
-      tell: (happening) => this.#feed(live(), happening),
+      tell: (event) => this.#feed(live(), event),
       alive: () => this.#alive(live()),
       chunk: (frame) => this.#chunk(live(), frame),
     };
@@ -282,18 +282,18 @@ export class TransferRunner {
     if (this.#step(live, { kind: "chunk", bytes: frame.length - CHUNK_HEADER_BYTES })?.some(({ kind }) => kind === "forward"))
       live.destination.chunk(frame);
   }
-  #feed(live: Live, happening: Happening): void {
-    this.#step(live, happening);
+  #feed(live: Live, event: AttemptEvent): void {
+    this.#step(live, event);
   }
   /** Undefined: the attempt is not the current one. */
-  #step(live: Live, happening: Happening): readonly Effect[] | undefined {
+  #step(live: Live, event: AttemptEvent): readonly Effect[] | undefined {
     if (this.#live.get(live.row.id) !== live) return undefined;
-    if (happening.kind === "failed" && TRANSIENT.has(happening.reason) && this.#isRetried(live)) {
+    if (event.kind === "failed" && TRANSIENT.has(event.reason) && this.#isRetried(live)) {
       this.#drop(live, RETRY_MS);
       return undefined;
     }
     const isBounded = [live.row.source, live.row.destination].some(isInWorkspace);
-    const next = step(live.attempt, live.facts, happening, isBounded ? LIMITS.transferBytes : Number.MAX_SAFE_INTEGER);
+    const next = step(live.attempt, live.facts, event, isBounded ? LIMITS.transferBytes : Number.MAX_SAFE_INTEGER);
     live.attempt = next.attempt;
     live.facts = next.facts;
     for (const effect of next.effects) this.#carryOut(live, effect);

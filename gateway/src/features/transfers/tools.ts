@@ -1,7 +1,7 @@
 /** `gsv__Transfer`: the agent copies a file between machines and its workspace. Only for the owner's sessions. The gateway decides and runs it. */
 import { flag, optional, text } from "../../tools/arguments.ts";
 import { type Tool, tool } from "../../tools/tool.ts";
-import { alwaysRefused } from "./endpoint.ts";
+import { copyRefusal } from "./endpoint.ts";
 
 /** The longest `NODE:PATH` of the contract. */
 const MAX_ENDPOINT_CHARS = 4_160;
@@ -41,6 +41,6 @@ export const TRANSFER_TOOLS: readonly Tool[] = [
       if (told.value.status === "done") return { ok: true, result: { ...told.value, source, destination } };
       return { ok: true, result: { ...told.value, source, destination, note: "The copy goes on. You are told when it has ended." } };
     },
-    { refused: ({ source, destination }) => alwaysRefused(source, destination) },
+    { refused: ({ source, destination }, agentId) => copyRefusal(agentId, source, destination) },
   ),
 ];

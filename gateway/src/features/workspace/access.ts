@@ -23,11 +23,11 @@ export function writeRefusal(identity: SessionIdentity, given: string, writes = 
   const place = writes ? placeRefusal(path.value) : undefined;
   return place ?? refusal(path.value, identity.isOwnersSession ? "owner" : "other", identity.agentId);
 }
-/** Why no session may change the file (rule AP17). */
-export function alwaysRefused(given: string, writes: boolean): Failure | undefined {
+/** Why no session of the agent may change the file (rule AP17). */
+export function changeRefusal(agentId: string, given: string, writes: boolean): Failure | undefined {
   const path = parsePath(given);
   if (!path.ok) return path;
-  const error = (writes ? placeRefusal(path.value) : undefined) ?? refusal(path.value, "owner", "AGENT");
+  const error = (writes ? placeRefusal(path.value) : undefined) ?? refusal(path.value, "owner", agentId);
   return error && { ok: false, error };
 }
 /** Whether a folder may be listed. The caller filters its files by `mayRead`. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SessionIdentity } from "../../ports/session.ts";
-import { alwaysRefused, mayList, mayRead, writeRefusal } from "./access.ts";
+import { changeRefusal, mayList, mayRead, writeRefusal } from "./access.ts";
 
 const owner = { ref: "own", isOwnersSession: true } as unknown as SessionIdentity;
 const guest = { ref: "abc", isOwnersSession: false } as unknown as SessionIdentity;
@@ -30,9 +30,16 @@ test("[WF5] [AP17] no session writes below a file that the gateway knows by name
   for (const path of ["MEMORY.md/y", "soul.md/y", "agent.yaml/x", "workspace.json/x"]) {
     assert.equal(writeRefusal(owner, path)?.reason, "workspace.protected", path);
     assert.equal(writeRefusal(owner, path, false), undefined, path);
-    assert.deepEqual([alwaysRefused(path, true)?.error.reason, alwaysRefused(path, false)], ["workspace.protected", undefined], path);
+    assert.deepEqual(
+      [changeRefusal("main", path, true)?.error.reason, changeRefusal("main", path, false)],
+      ["workspace.protected", undefined],
+      path,
+    );
   }
   for (const path of ["workspace.json", "sessions/x", "memory/quarantine/x", "agent.yaml"])
-    assert.equal(alwaysRefused(path, false)?.error.reason, "workspace.protected", path);
-  for (const path of ["SOUL.md", "notes/a.md", "skills/x/SKILL.md"]) assert.equal(alwaysRefused(path, true), undefined, path);
+    assert.equal(changeRefusal("main", path, false)?.error.reason, "workspace.protected", path);
+  for (const path of ["SOUL.md", "notes/a.md", "skills/x/SKILL.md"]) assert.equal(changeRefusal("main", path, true), undefined, path);
+});
+test("[AP17] the next step of a refused change names the agent, so that it can be pasted", () => {
+  assert.match(changeRefusal("work", "agent.yaml", true)?.error.hint ?? "", /`gsv agent edit work`/);
 });

@@ -3,7 +3,7 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { fileTaint, namesTaint } from "../../policy/taint.ts";
 import { failure } from "../../ports/result.ts";
 import { MAX_RESULT_BYTES } from "../../storage/results.ts";
-import { alwaysRefused, mayList, mayRead, writeRefusal } from "./access.ts";
+import { changeRefusal, mayList, mayRead, writeRefusal } from "./access.ts";
 import { flag, integer, optional, text } from "../../tools/arguments.ts";
 import { edited, written } from "./changes.ts";
 import { type Part, readPart } from "./text-edit.ts";
@@ -80,7 +80,7 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
       }
       return outcome(await files.update(args.path, context, written(args), args.append !== true));
     },
-    { change: (args) => ({ path: args.path, next: written(args) }), refused: ({ path }) => alwaysRefused(path, true) },
+    { change: (args) => ({ path: args.path, next: written(args) }), refused: ({ path }, agentId) => changeRefusal(agentId, path, true) },
   ),
   tool(
     {
@@ -108,7 +108,7 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
       });
       return outcome(await files.update(path, context, next), (written) => ({ ...written, ...(count === 0 ? {} : { replaced: count }) }));
     },
-    { change: (args) => ({ path: args.path, next: edited(args) }), refused: ({ path }) => alwaysRefused(path, true) },
+    { change: (args) => ({ path: args.path, next: edited(args) }), refused: ({ path }, agentId) => changeRefusal(agentId, path, true) },
   ),
   tool(
     {
@@ -135,7 +135,7 @@ export const WORKSPACE_TOOLS: readonly Tool[] = [
             ? failure("path.not_found", `There is no file \`${path}\` in the workspace.`)
             : { ok: true, value: undefined },
       }),
-      refused: ({ path }) => alwaysRefused(path, false),
+      refused: ({ path }, agentId) => changeRefusal(agentId, path, false),
     },
   ),
   tool(

@@ -3,7 +3,7 @@
  * more, such as those of a dropped stash, a deleted branch or from before a rebase, for a time. A command that shortens this time removes them.
  */
 
-/** The times that git keeps them for anyway, and no end. With more behind the weeks it is a date: `2.weeks.2026-01-01`. */
+/** Git's own times, and "never". Text after the weeks makes a date: `2.weeks.2026-01-01`. */
 const AS_USUAL = /^(?:never|false|(?:2|two)[. ]?weeks(?:[. ]ago)?)$/;
 const isOwnTime = (time: string | undefined): boolean => time !== undefined && !AS_USUAL.test(time);
 const SETTING = /^gc\..*expire/i;

@@ -1,12 +1,14 @@
 /**
- * CallModel: makes one call of a model for a step of a run, within the limits of spend, and reports its end as one event. A conversation
- * that must be compacted first, and the limits of a run that looks at them, are reported instead. Never retries and runs no tool: the machine decides what follows.
+ * CallModel: makes one call of a model for a step of a run, within the limits of spend, and reports its end as one event. Reports instead
+ * that a conversation must be compacted first, or the current limits of a run that asks for them. Never retries and runs no tool: the
+ * machine decides what follows.
  */
 import { withAlternative } from "../../models/choice.ts";
 import type { SessionMedia } from "../../ports/media.ts";
 import type { ModelClient, ModelOutcome } from "../../ports/model.ts";
 import type { NativeTools } from "../../ports/native-tools.ts";
 import type { PromptSource } from "../../ports/prompt.ts";
+import { AGAIN } from "../../calls/task-advice.ts";
 import type { GsvError } from "../../ports/result.ts";
 import type { MoreOffer, SpendSum } from "../../ports/spend.ts";
 import type { ModelAccess, RunContext } from "../../ports/run-context.ts";
@@ -124,7 +126,7 @@ export class ModelCaller {
       );
     const { context, access, models, state } = gathered;
     if (lostDefinition(run, context)) return failed(DEFINITION_GONE, false);
-    if (run.looksAtLimit) return { type: "LimitLooked", effectId: effect.id, budget: budgetOf(context, run.origin) };
+    if (run.looksAtLimit) return { type: "LimitsKnown", effectId: effect.id, budget: budgetOf(context, run.origin) };
     const system = await this.#prompt.of(run, context, state);
     if (!system.ok)
       return failed(system.error, system.error.reason === "storage.failed" || system.error.reason === "internal", {
@@ -306,6 +308,7 @@ export class ModelCaller {
     const late = {
       message: `The model did not finish within ${Math.round(timeoutMs / 1000)} s.`,
       hint: "Send the message again, or raise `timeouts.llmMs`.",
+      taskHint: `${AGAIN}, or raise \`timeouts.llmMs\`.`,
     };
     const guard = { timeoutMs, signal, after: this.#ports.after, late, stopped: "The run was stopped." };
     return guardedCall(guard, call).catch((error: unknown) => {
@@ -322,6 +325,7 @@ const DEFINITION_GONE: GsvError = {
   reason: "agent.unknown",
   message: "The definition of the agent was taken away while the run was under way, so the run was ended.",
   hint: "Define the agent again, or turn its pack on, and send the message again.",
+  taskHint: `Define the agent again, or turn its pack on. ${AGAIN} then.`,
 };
 /** Without its definition a run would have every tool and no limits of its own. */
 const lostDefinition = ({ budget }: Thinking, { defined, isGone }: RunContext): boolean =>

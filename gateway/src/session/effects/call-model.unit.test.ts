@@ -70,11 +70,11 @@ describe("CallModel", () => {
   }
   const effect: EffectOf<"CallModel"> = { type: "CallModel", id: "r1/t1/m2", notBefore: 0 };
 
-  test("[SP10] a run that looks at its limits is told those of now, and calls no model", async () => {
+  test("[SP10] a run that looks at its limits is told the current ones, and calls no model", async () => {
     const looking: State = { ...thinking, run: { ...(thinking.run as Thinking), looksAtLimit: true } };
     const b = bench(() => assert.fail("a model was called"), { state: () => looking });
     const event = await b.caller.call(effect, flight());
-    assert.ok(event?.type === "LimitLooked");
+    assert.ok(event?.type === "LimitsKnown");
     assert.deepEqual([event.effectId, event.budget.steps], [effect.id, context.config.limits.stepsPerRun]);
     const silent = bench(() => assert.fail("a model was called"), {
       state: () => looking,

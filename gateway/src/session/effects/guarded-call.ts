@@ -1,6 +1,6 @@
 /** One call of the model client that ends in time, whatever the client does. */
 import type { ModelOutcome } from "../../ports/model.ts";
-import type { GsvError, Problem } from "../../ports/result.ts";
+import type { GsvError } from "../../ports/result.ts";
 import { type After, within } from "../../../../protocol/runtime/within.ts";
 
 /** Added to the time limit of the model client, in case the client exceeds it. */
@@ -11,7 +11,7 @@ export interface Guard {
   /** The call is not wanted any more when this aborts. */
   readonly signal: AbortSignal;
   readonly after: After;
-  readonly late: Problem;
+  readonly late: Pick<GsvError, "message" | "hint" | "taskHint">;
   readonly stopped: string;
 }
 

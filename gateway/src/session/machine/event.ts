@@ -157,7 +157,7 @@ export type EventBody =
       readonly plan?: CutPlan;
     }
   /** A run that seems to have used up a limit has looked (rule SP10): the model was not called. `budget`: the run's limits now. */
-  | { readonly type: "LimitLooked"; readonly effectId: string; readonly budget: Budget }
+  | { readonly type: "LimitsKnown"; readonly effectId: string; readonly budget: Budget }
   /** The model was not called: there would be too little headroom for an answer. */
   | { readonly type: "ContextFull"; readonly effectId: string; readonly plan: CutPlan; readonly budget: Budget }
   /** The cut of a requested compaction. No plan: nothing can be archived. */

@@ -12,7 +12,7 @@ import { planned, summarized, summarizeFailed } from "./phase/summarizing.ts";
 import { takeOff } from "./phase/entering.ts";
 import { cancelOnNodes, endByAbort, replyUnbegun } from "./phase/ending.ts";
 import { trusted } from "./phase/labels.ts";
-import { limitExpired, limitLooked, limitNoLongerReached } from "./phase/limit.ts";
+import { limitExpired, limitsKnown, limitNoLongerReached } from "./phase/limit.ts";
 import { report } from "./phase/questions.ts";
 import { execEnded, startWaiting, userMessage } from "./phase/queue.ts";
 import { nodesLooked, reportWaits } from "./phase/waits.ts";
@@ -82,8 +82,8 @@ function handle(d: Draft, event: Event): void {
       return countSpent(d, event.spent);
     case "Held":
       return held(d, event);
-    case "LimitLooked":
-      return limitLooked(d, event);
+    case "LimitsKnown":
+      return limitsKnown(d, event);
     case "ContextFull":
       return contextFull(d, event);
     case "Planned":
@@ -241,10 +241,10 @@ function settingsPatched(d: Draft, event: EventOf<"SettingsPatched">): void {
   }
   state.settings = settings;
   // The owner's last word about the mode counts, for the run under way too.
-  if (event.settings?.mode !== undefined || cleared.has("mode")) {
-    state.run = withoutOwnMode(state.run);
-    report(d);
-  }
+  const hasMode = event.settings?.mode !== undefined || cleared.has("mode");
+  if (hasMode) state.run = withoutOwnMode(state.run);
+  // Another model may need less than what is left of the limit: told of the question again, the gateway makes the session look (rule SP10).
+  if (hasMode || state.run.phase === "paused") report(d);
   // The known token count is of the old model and the old prompt.
   if (event.settings?.model || event.settings?.systemPrompt !== undefined || cleared.has("model") || cleared.has("systemPrompt"))
     delete state.context;

@@ -7,8 +7,8 @@
  *   thinking  -- ModelReplied, calls -->         acting       (thinking again when every call failed at once)
  *   thinking  -- ModelFailed, lost, retryable--> thinking     (attempt + 1)
  *   thinking, acting -- error, abort, budget --> idle | thinking | archiving (a compaction that waited)
- *   thinking, acting -- a limit is reached -->   thinking     (looks at the limits of now)
- *   thinking  -- LimitLooked -->                 thinking | paused (the owner is asked for more) | idle
+ *   thinking, acting -- a limit is reached -->   thinking     (looks at the current limits)
+ *   thinking  -- LimitsKnown -->                 thinking | paused (the owner is asked for more) | idle
  *   paused    -- ApprovalAnswered, allowed -->   thinking
  *   paused    -- LimitNoLongerReached -->        thinking     (the limit was raised, or its day is over)
  *   paused    -- denied, deadline, message -->   idle | thinking
@@ -120,7 +120,7 @@ export interface Thinking extends RunCore {
   readonly failed?: readonly FailedCall[];
   /** The context was compacted for this step, or could not be: the model is called with it as it is. */
   readonly compactionTried?: true;
-  /** By the limits of its last model call the run has used one up: the effect looks at the limits of now and calls no model (rule SP10). */
+  /** By the limits of its last model call the run has used one up: the effect looks at the current limits and calls no model (rule SP10). */
   readonly looksAtLimit?: true;
 }
 export interface Acting extends RunCore {

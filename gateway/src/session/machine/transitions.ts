@@ -50,7 +50,7 @@ export const TRANSITIONS = {
 
   // Questions about limits.
   runPaused: { from: ["thinking", "acting", "next"], to: "paused" },
-  limitNotReached: { from: ["thinking"], on: ["LimitLooked"], to: "thinking" },
+  limitNotReached: { from: ["thinking"], on: ["LimitsKnown"], to: "thinking" },
   limitRaised: { from: ["paused"], on: ["ApprovalAnswered"], to: "thinking" },
   limitNoLongerReached: { from: ["paused"], on: ["LimitNoLongerReached"], to: "thinking" },
   limitKept: { from: ["paused"], on: ["ApprovalAnswered"], to: "next" },

@@ -29,10 +29,10 @@ export const PROMPT_FILES = [
   "HEARTBEAT.md",
   "BOOTSTRAP.md",
 ] as const;
-/** What says who an agent is, or that it has lived: a folder with one of them, and without the mark, was filled by a person. */
-const OWN: ReadonlySet<string> = new Set(["SOUL.md", "IDENTITY.md", "AGENTS.md", "MEMORY.md", MEMORY_FOLDER, SESSIONS_FOLDER]);
+/** What defines an agent or shows its history: a folder with one of these files, and without the mark, was filled by a person. */
+const HISTORY: ReadonlySet<string> = new Set(["SOUL.md", "IDENTITY.md", "AGENTS.md", "MEMORY.md", MEMORY_FOLDER, SESSIONS_FOLDER]);
 /** `names`: of the files and folders (with a slash) of an agent's folder. */
-export const isOwnFolder = (names: readonly string[]): boolean => names.some((name) => OWN.has(name));
+export const hasHistory = (names: readonly string[]): boolean => names.some((name) => HISTORY.has(name));
 export type PromptFileName = (typeof PROMPT_FILES)[number];
 const isPromptFile = (name: string): name is PromptFileName => PROMPT_FILES.some((known) => known === name);
 
@@ -49,8 +49,8 @@ export interface AgentFiles {
   readonly files: ReadonlyMap<PromptFileName, CachedFile>;
   readonly today: DailyFile | undefined;
   readonly yesterday: DailyFile | undefined;
-  /** The agent's folder says who it is, or that it has lived. */
-  readonly own: boolean;
+  /** The agent's folder has files that define it, or its history. */
+  readonly hasHistory: boolean;
   /** The default files were created, or their creation has begun. */
   readonly marked: boolean;
 }
@@ -166,7 +166,7 @@ class WorkspaceCache {
         yesterday,
         day: day.today,
         checkedAt: generation === (this.#generations.get(agentId) ?? 0) ? now : Number.NEGATIVE_INFINITY,
-        own: isOwnFolder([...listed.objects.map(({ key }) => key.slice(prefix.length)), ...listed.folders]),
+        hasHistory: hasHistory([...listed.objects.map(({ key }) => key.slice(prefix.length)), ...listed.folders]),
         marked: listed.objects.some(({ key }) => key === marker),
         bytes: [...files.values(), today, yesterday, today?.next, yesterday?.next].reduce(
           (sum, file) => sum + (file?.text.length ?? 0) * 2,

@@ -76,20 +76,21 @@ describe("the owner manages channels", () => {
     expect(error.reason).toBe("channel.failed");
     expect(JSON.stringify(error)).not.toContain("SECRET-DETAIL");
   });
-  test("[CH26] a logout that the platform did not confirm says whether the account is stopped, and what to do", async () => {
-    const { status } = service;
-    let started = false;
-    service = {
-      ...service,
-      logout: async () => Promise.reject(new Error("SECRET-DETAIL")),
-      status: async (params) => (await status(params)).map((account) => ({ ...account, ...params, extra: { started } })),
-    };
+  test("[CH26] a logout that the platform did not confirm says so and what to do, and a failed one that it failed", async () => {
+    const { logout } = service;
+    service = { ...service, logout: async (params) => ({ ...(await logout(params)), ...params, logoutUnconfirmed: true }) };
     expect(await owner.refused("channel.logout", { channel: "test", accountId: "work" })).toMatchObject({
       reason: "channel.failed",
       message: "The account work of test is stopped, but the platform did not confirm the logout.",
       hint: expect.stringContaining("`gsv channel logout test --account work`"),
     });
-    started = true;
+    // Stopped before, so that its status says nothing about the logout.
+    const { status } = service;
+    service = {
+      ...service,
+      logout: async () => Promise.reject(new Error("SECRET-DETAIL")),
+      status: async (params) => (await status(params)).map((account) => ({ ...account, extra: { started: false } })),
+    };
     const error = await owner.refused("channel.logout", { channel: "test" });
     expect(error).toMatchObject({ reason: "channel.failed", message: "The channel test did not answer correctly." });
     expect(JSON.stringify(error)).not.toContain("SECRET-DETAIL");

@@ -55,6 +55,18 @@ test("[SC17] the times of a job are skipped while the pack of its agent is off, 
   expect(await becomes(stage, "ok")).toMatchObject({ summary: "the report" });
 });
 
+test("[SC17] a change of the packs names no job whose agent was not there before it", async () => {
+  await stage.peer.ok("config.set", { path: "agents.list", value: [{ id: "seller" }] });
+  await add(stage, task({ id: "sale", agentId: asAgentId("seller") }));
+  await add(stage, task({ agentId: FARMER }));
+  expect(await stage.peer.ok("config.unset", { path: "agents.list" })).not.toHaveProperty("warnings");
+  expect(await turn()).toMatchObject({ warnings: [expect.stringMatching(/^1 job has no agent now: report \(farmer\)\./)] });
+  expect(await turn("farm")).not.toHaveProperty("warnings");
+  expect(await stage.peer.ok("config.unset", { path: "packs.enabled" })).toMatchObject({
+    warnings: [expect.stringMatching(/^1 job has no agent now: report/)],
+  });
+});
+
 test("[SC17] a job with one time waits for the pack, says so, and runs when the pack is on again", async () => {
   await add(
     stage,

@@ -64,7 +64,7 @@ const CASES: readonly Case[] = [
   {
     title: "[F52] steps of another program, as objects, and a program that was not looked for",
     state: "unchecked",
-    says: /It needs `gh`, which GSV looks for on no machine/,
+    says: /Needs `gh`; GSV does not check whether it is installed/,
     text: head(
       'name: x\ndescription: d\nmetadata: {"openclaw": {"emoji": "🐙", "requires": {"bins": ["gh"]}, "install": [{"id": "brew", "kind": "brew", "formula": "gh", "bins": ["gh"], "label": "Install GitHub CLI"}]}}',
     ),

@@ -8,6 +8,7 @@ import { LedgerStore } from "../../../src/features/spend/ledger-store.ts";
 import { wiring } from "../../../src/app/session-wiring.ts";
 import type { ModelOutcome, ModelRequest } from "../../../src/ports/model.ts";
 import type { Origin } from "../../../src/ports/origin.ts";
+import { RunContexts } from "../../../src/session/run-context.ts";
 import { client, gateway, type Peer, seed } from "../../support/gateway.ts";
 import { says, until } from "../../session/support.ts";
 import { evict } from "../../support/evict.ts";
@@ -351,7 +352,9 @@ describe("[SP10] [K12] the owner allows more than a limit", () => {
     expect((await usage()).caps).toContainEqual(expect.objectContaining({ ...raised, used: expect.closeTo(0.4) }));
     // A lowered limit does not take back what was allowed, and is not shown as another one.
     await set("limits.dayCostUsd", 0);
-    expect((await say()).error).toMatch(/^Today's limit is reached: \$0\.40 of \(\$0\.00 and \$0\.25 that you allowed today\) were used/);
+    expect((await say()).error).toMatch(
+      /^Today's limit is reached: \$0\.40 were used; the limit is \$0\.25 \(\$0\.00 set \+ \$0\.25 that you allowed today\),/,
+    );
   });
   it("once for each answer, and until the period ends", async () => {
     const spender = { session: "s", agent: "main", guest: "" };
@@ -421,7 +424,7 @@ describe("[SP10] [K12] the owner allows more than a limit", () => {
     expect(await event(runId, ["final", "error"])).toMatchObject({ state: "final" });
     expect(calls).toHaveLength(2);
   });
-  it("by the setting, while the run goes on: the next step is decided by the limits of now", async () => {
+  it("by the setting, while the run goes on: the next step is decided by the current limits", async () => {
     await set("limits.stepsPerRun", 1);
     let isRaised = false;
     answer = async () => {
@@ -458,6 +461,21 @@ describe("[SP10] [K12] the owner allows more than a limit", () => {
     await peer.ok("session.patch", { sessionKey: OWN, settings: { model: { provider: "demo", id: "demo" } } });
     expect(await event(runId, ["final", "error"])).toMatchObject({ state: "final" });
     expect(calls.map(({ model }) => model.provider)).toEqual(["demo"]);
+  });
+  it("by another model, also when the session's first look at the limits fails, and its instance ends", async () => {
+    await set("limits.dayCostUsd", 0.05);
+    const { runId, end } = await asks();
+    expect(end).toMatchObject({ state: "paused", limit: true });
+    await runDurableObjectAlarm(gateway());
+    const look = vi.spyOn(RunContexts.prototype, "current").mockRejectedValueOnce(new Error("the gateway does not answer"));
+    await peer.ok("session.patch", { sessionKey: OWN, settings: { model: { provider: "demo", id: "demo" } } });
+    await until("a look that fails", () => look.mock.results.length > 0);
+    await evict(session());
+    await until("another look", async () => {
+      await runDurableObjectAlarm(gateway());
+      return look.mock.results.length > 1;
+    });
+    expect(await event(runId, ["final", "error"])).toMatchObject({ state: "final" });
   });
   it("by the agent's definition: when its limit is raised, the paused run goes on by itself", async () => {
     const define = (steps: number) =>

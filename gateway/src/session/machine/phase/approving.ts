@@ -1,6 +1,7 @@
 /** Calls that wait for the owner's word: the answer, and what follows from it. A question ends exactly once. PURE. */
 import type { Binding } from "../../../calls/approval.ts";
 import { denied, noLongerPossible } from "../../../calls/closings.ts";
+import { hintsOf } from "../../../calls/task-advice.ts";
 import {
   awaitApproval,
   type AwaitingCall,
@@ -187,7 +188,7 @@ export function closedAsDenied(
     {
       reason: "approval.repeated",
       message: `${repeated.name} was denied ${LIMITS.approvalDenials} times with the same arguments, so the run was ended.`,
-      hint: "Tell the agent what to do instead.",
+      ...hintsOf("approval.repeated"),
     },
   );
 }

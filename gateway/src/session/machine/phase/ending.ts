@@ -3,7 +3,7 @@ import type { ErrorReason } from "../../../../../protocol/gen/errors.ts";
 import { enoughMore, type RunLimit, settingOf } from "../../../ports/spend.ts";
 import { cancelled, waitEnded, withdrawn } from "../../../calls/closings.ts";
 import { limitAdvice } from "../../../calls/limit-question.ts";
-import { forSender } from "../../../calls/task-advice.ts";
+import { forSender, hintsOf } from "../../../calls/task-advice.ts";
 import { type Closing, isAwaitingNode, isHeldBack, nodeOf, type OpenCall } from "../../../calls/open-call.ts";
 import { type GsvError, sentence } from "../../../ports/result.ts";
 import { type Draft, appendMessage, appendNotice, open, settle, take } from "../draft.ts";
@@ -121,7 +121,7 @@ export function overBudget(d: Draft, run: RunCore, nextStep: number): Shortage |
 export const noProgress = (d: Draft, run: ActiveRun): GsvError => ({
   reason: "run.no_progress",
   message: `The run made no progress for ${Math.round((d.at.now - run.progressAt) / 1000)} s and was ended.`,
-  hint: "Send the message again.",
+  ...hintsOf("run.no_progress"),
 });
 export const isStuck = (d: Draft, run: ActiveRun): boolean => d.at.now - run.progressAt > LIMITS.noProgressMs;
 

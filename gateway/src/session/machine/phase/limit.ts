@@ -1,6 +1,6 @@
 /**
- * What follows a step, the look at the limits of now, and the phase `paused`: a run has used up a limit, and the owner is asked for more of it (rule SP10). A run that is
- * not asked about, or gets no answer, ends. PURE.
+ * What follows a step, the check of the current limits, and the phase `paused`: a run has used up a limit, and the owner is asked for more
+ * (rule SP10). A run that is not asked about, or gets no answer, ends. PURE.
  */
 import { gaveWay, limitText } from "../../../calls/limit-question.ts";
 import { BY_SETTING } from "../../../ports/approvals.ts";
@@ -20,16 +20,16 @@ import { laterAttempt, runBase, sameStep, think } from "./steps.ts";
 /** All results are there: the model is called again, unless the run has used up a limit. */
 export function nextStep(d: Draft, name: TransitionName, run: Thinking | Acting): void {
   const next = { ...runBase(run), step: run.step + 1, progressAt: d.at.now };
-  if (overBudget(d, run, next.step)) return lookAtLimit(d, name, { ...next, attempt: 0, tries: 0, restarts: 0 });
+  if (overBudget(d, run, next.step)) return askLimits(d, name, { ...next, attempt: 0, tries: 0, restarts: 0 });
   think(d, name, withSteering(d, next));
 }
-/** `next` is over a limit of the run's last model call, which may have been raised since: the limits of now decide. */
-export function lookAtLimit(d: Draft, name: TransitionName, next: WaitingRun): void {
+/** `next` is over a limit of the run's last model call, which may have been raised since: the current limits decide. */
+export function askLimits(d: Draft, name: TransitionName, next: WaitingRun): void {
   const { attempt, tries } = next;
   think(d, name, runBase(next), { ...sameStep(next), attempt, tries, looksAtLimit: true, waitMs: 0 });
 }
-/** The limits of now are known: the run goes on, or has used one up. */
-export function limitLooked(d: Draft, { effectId, budget }: EventOf<"LimitLooked">): void {
+/** The current limits are known: the run goes on, or has used one up. */
+export function limitsKnown(d: Draft, { effectId, budget }: EventOf<"LimitsKnown">): void {
   const { run } = d.state;
   if (run.phase !== "thinking" || !run.looksAtLimit || modelEffectId(run) !== effectId) return;
   settle(d, effectId);

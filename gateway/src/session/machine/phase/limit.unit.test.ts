@@ -117,7 +117,7 @@ describe("[SP10] a run of the owner that has used up a limit", () => {
 });
 
 describe("[SP10] a limit that was raised while a tool of the run went on", () => {
-  /** A run whose one step is used up by the limits of its last model call, and which looks at those of now. */
+  /** A run whose one step is used up by the limits of its last model call, and which looks at the current ones. */
   function looking(): Bench {
     const b = new Bench();
     b.looksAtOnce = false;
@@ -154,7 +154,7 @@ describe("[SP10] a limit that was raised while a tool of the run went on", () =>
     b.apply({ type: "Woke" });
     assert.deepEqual([b.thinking().looksAtLimit, b.thinking().failed, b.effect("CallModel").id], [true, undefined, "r1/t2/m1"]);
     const before = b.state;
-    b.apply({ type: "LimitLooked", effectId: "r1/t2/m0", budget: BUDGET });
+    b.apply({ type: "LimitsKnown", effectId: "r1/t2/m0", budget: BUDGET });
     assert.deepEqual(b.state, before);
   });
   test("a gateway that does not say leaves the limits of the last model call", () => {
@@ -195,6 +195,20 @@ describe("[SP10] a limit that was raised while a run waits at it", () => {
     b.reply("all done", [], { budget: { ...BUDGET, steps: 2 } });
     assert.deepEqual([b.state.run.phase, b.notices()], ["idle", ["paused:"]]);
   });
+  test("other settings of the conversation report the question again, so that the gateway makes the session look", () => {
+    const b = short();
+    const reports = () => b.state.outbox.filter(({ type }) => type === "ReportApprovals").map(({ id }) => id);
+    const [first = ""] = reports();
+    b.apply({ type: "EffectDone", effectId: first });
+    assert.deepEqual(reports(), []);
+    b.apply({ type: "SettingsPatched", settings: { model: { provider: "demo", id: "demo" } }, text: "another model" });
+    assert.equal(reports().length, 1);
+    const idle = new Bench();
+    idle.say("a");
+    idle.reply("done");
+    idle.apply({ type: "SettingsPatched", settings: { maxTokens: 7 }, text: "less" });
+    assert.ok(idle.state.outbox.every(({ type }) => type !== "ReportApprovals"));
+  });
   test("of a day: the refused call is made again", () => {
     const b = overDay();
     look(b, BUDGET);
@@ -219,14 +233,19 @@ test("[RT2] the end of a task's run has advice for the sender of the task, and t
   const text = (origin: Origin): string | undefined => {
     const b = new Bench();
     b.say("a", { origin });
-    b.fail({ error: { reason: "model.refused", message: "It declined.", hint: "Rephrase the message." }, retryable: false });
+    b.fail({
+      error: {
+        reason: "model.refused",
+        message: "It declined.",
+        hint: "Rephrase the message.",
+        taskHint: "{again} with other instructions.",
+      },
+      retryable: false,
+    });
     return endText(b);
   };
   assert.equal(text({ kind: "client", clientId: "me" } as Origin), "It declined. Rephrase the message.");
-  assert.equal(
-    text({ kind: "task", taskId: "t" }),
-    "It declined. Send the task again with other instructions, or choose another model for the agent.",
-  );
+  assert.equal(text({ kind: "task", taskId: "t" }), "It declined. Send the task again with other instructions.");
 });
 
 const endText = (b: Bench): string | undefined => {

@@ -1,6 +1,7 @@
 /** The phase `thinking`, with a model call: its answers, failures and lost calls. PURE. */
 import { callsDeadline, awaitApproval, isAwaitingNode, isHeldBack, type OpenCall, planCall } from "../../../calls/open-call.ts";
 import { type AssistantMessage, textOf, type ToolCallBlock } from "../../../ports/messages.ts";
+import { hintsOf } from "../../../calls/task-advice.ts";
 import type { GsvError } from "../../../ports/result.ts";
 import type { SpendSum } from "../../../ports/spend.ts";
 import { type Draft, addUsage, append, appendMessage, countSpent, countUsage, open, settle, status, take } from "../draft.ts";
@@ -17,7 +18,7 @@ import { dispatchOf, planOf } from "./approving.ts";
 import { endWithAnswer, endWithError, isStuck, noProgress, overBudget } from "./ending.ts";
 import { backoff, makeHeadroom } from "./archive-stages.ts";
 import { announce, isAwaiting, newQuestion } from "./questions.ts";
-import { lookAtLimit, nextStep, usedUp } from "./limit.ts";
+import { askLimits, nextStep, usedUp } from "./limit.ts";
 import { laterAttempt, runBase, sameStep, think, withFailed, withLost } from "./steps.ts";
 import { beginWait } from "./waiting-calls.ts";
 
@@ -32,7 +33,8 @@ export function modelReplied(d: Draft, event: EventOf<"ModelReplied">): void {
   if (!run) return;
   // Files alone are an answer.
   if (event.calls.length === 0 && run.files === undefined && textOf(event.message.content).trim() === "") {
-    const error: GsvError = { reason: "model.bad_answer", message: "The model's answer was empty.", hint: "Send the message again." };
+    const reason = "model.bad_answer";
+    const error: GsvError = { reason, message: "The model's answer was empty.", ...hintsOf(reason) };
     const { usage, spent, budget, sent } = event;
     // How many models there are is not known here, so no further one is tried.
     const had = { ...(spent ? { spent } : {}), ...(sent ? { sent } : {}) };
@@ -199,7 +201,7 @@ function stopRepeating(d: Draft, run: Thinking, calls: readonly ReplyCall[], cou
   endWithError(d, "callRepeatedTooOften", run, {
     reason: "budget.loop",
     message: `The model made the same call of ${name} with the same arguments ${MOST_REPEATS} times in a row, so the run was ended.`,
-    hint: "Say what it should do instead, or use another model (`/model`).",
+    ...hintsOf("budget.loop"),
   });
 }
 const needsAnswer = ({ target }: ReplyCall): boolean =>
@@ -300,7 +302,7 @@ function failed(d: Draft, before: Thinking, failure: Failure): void {
   const over = overBudget(d, run, run.step);
   // Without an answer of the gateway, the limits that are known count.
   if (over && run.looksAtLimit) return usedUp(d, run, over, withoutLook(laterAttempt(run)));
-  if (over) return lookAtLimit(d, "modelRetried", laterAttempt(run));
+  if (over) return askLimits(d, "modelRetried", laterAttempt(run));
   if (isStuck(d, run)) return endWithError(d, "noProgress", run, noProgress(d, run));
   const tries = run.tries + 1;
   const retryAfter = failure.retryAfterMs ?? 0;
@@ -329,9 +331,10 @@ function overflowed(d: Draft, run: Thinking, failure: Failure): void {
     return endWithError(d, "contextTooLarge", run, {
       reason: "model.context_overflow",
       message: "The conversation does not fit the model, although it was made smaller.",
+      ...hintsOf("model.context_overflow"),
       hint: "Send a shorter message, start a new conversation with /new, or choose a model with a larger window (`/model`, or set `model.contextWindow` to what it really takes).",
     });
-  if (overBudget(d, run, run.step)) return lookAtLimit(d, "modelRetried", laterAttempt(run));
+  if (overBudget(d, run, run.step)) return askLimits(d, "modelRetried", laterAttempt(run));
   const again: Thinking = { ...run, overflows };
   if (failure.plan && makeHeadroom(d, again, failure.plan, "overflow")) return;
   shortened(d, again);

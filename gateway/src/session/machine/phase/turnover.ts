@@ -11,7 +11,7 @@ import { isForeign, taintText } from "../../../ports/taint.ts";
 import type { TransitionName } from "../transitions.ts";
 import { overBudget, rest } from "./ending.ts";
 import { forget } from "./labels.ts";
-import { lookAtLimit } from "./limit.ts";
+import { askLimits } from "./limit.ts";
 import { report } from "./questions.ts";
 import { runBase, sameStep, think } from "./steps.ts";
 
@@ -135,7 +135,7 @@ export function archiveOver(d: Draft, name: TransitionName, run: Archiving): voi
   const { resume } = run;
   if (!resume) return;
   const next: WaitingRun = { ...resume, attempt: resume.attempt + 1, compactionTried: true };
-  if (overBudget(d, resume, resume.step)) return lookAtLimit(d, "runResumes", next);
+  if (overBudget(d, resume, resume.step)) return askLimits(d, "runResumes", next);
   const { attempt, tries } = next;
   think(d, "runResumes", runBase(next), { ...sameStep(next), attempt, tries, waitMs: 0 });
 }

@@ -1,4 +1,4 @@
-/** Looks whether the limit at which a run is paused still is reached; the run goes on when it is not (rule SP10). */
+/** Checks whether the limit at which a run is paused is still reached; the run goes on when it is not (rule SP10). */
 import type { EventBody } from "./machine/event.ts";
 import type { State } from "./machine/state.ts";
 import type { RunContexts } from "./run-context.ts";
@@ -6,14 +6,14 @@ import { budgetOf, modelAt, modelsFor, thinkLevelFor } from "./run-settings.ts";
 import type { SpendGate } from "./spend-gate.ts";
 
 /** The session's driver. */
-interface Looking {
+interface Rechecked {
   readonly state: State | undefined;
   readonly contexts: Pick<RunContexts, "current">;
   readonly spend: Pick<SpendGate, "fits">;
   apply(event: EventBody): unknown;
 }
 /** Rejects when the gateway does not say. Changes nothing for a run that is not paused. */
-export async function lookAtLimit(driver: Looking): Promise<void> {
+export async function recheckLimit(driver: Rechecked): Promise<void> {
   if (driver.state?.run.phase !== "paused") return;
   const context = await driver.contexts.current();
   const { state } = driver;
