@@ -91,7 +91,10 @@ export class CommandRunner {
       case "reset":
         return this.#archiveCommand(command.name, once({ type: "Reset" }));
       case "compact":
-        return this.#archiveCommand(command.name, once({ type: "Compact", ...(command.keep === undefined ? {} : { keep: command.keep }) }));
+        return this.#archiveCommand(
+          command.name,
+          once({ type: "Compact", runId: input.runId, ...(command.keep === undefined ? {} : { keep: command.keep }) }),
+        );
     }
   }
   async #model(

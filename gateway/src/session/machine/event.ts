@@ -255,7 +255,8 @@ export type EventBody =
   | { readonly type: "Abort"; readonly runId?: string }
   | { readonly type: "Reset" }
   /** Without a number: a summary takes the place of older messages. */
-  | { readonly type: "Compact"; readonly keep?: number }
+  /** `runId`: of the command, with which its client aborts it. */
+  | { readonly type: "Compact"; readonly keep?: number; readonly runId?: string }
   | {
       readonly type: "SettingsPatched";
       readonly settings?: SessionSettings;

@@ -7,7 +7,7 @@
 import { appendNotice, countSpent, type Draft, finishDraft, settle, type Step, startDraft, take } from "./draft.ts";
 import type { Event, EventOf } from "./event.ts";
 import { actingTick, actingWoke, answered, nodeChanged, toolOffline, toolResult, toolSent, toolUncertain } from "./phase/acting.ts";
-import { archived, archiveFailed, compactAsked, resetAsked, restartArchive, stopCompaction } from "./phase/archiving.ts";
+import { archived, archiveFailed, compactAsked, dropWaiting, resetAsked, restartArchive, stopCompaction } from "./phase/archiving.ts";
 import { planned, summarized, summarizeFailed } from "./phase/summarizing.ts";
 import { takeOff } from "./phase/entering.ts";
 import { cancelOnNodes, endByAbort, replyUnbegun } from "./phase/ending.ts";
@@ -18,7 +18,7 @@ import { execEnded, startWaiting, userMessage } from "./phase/queue.ts";
 import { nodesLooked, reportWaits } from "./phase/waits.ts";
 import { contextFull, modelFailed, modelReplied, restartThinking, transcribed } from "./phase/thinking.ts";
 import { archiveEffectId, modelEffectId } from "./ids.ts";
-import { activeRun, isRunning, type Run, type State } from "./state.ts";
+import { type Archiving, activeRun, isRunning, type Run, type State } from "./state.ts";
 
 export type { Step } from "./draft.ts";
 
@@ -155,10 +155,16 @@ function abort(d: Draft, event: EventOf<"Abort">): void {
     d.answer = { type: "aborted", wasRunning: true, runId: run.runId, cancelled, ...waitingIn(d) };
     return;
   }
-  if (run.phase === "archiving" && run.kind === "compact" && (event.runId === undefined || event.runId === run.resume?.runId)) {
+  if (run.phase === "archiving" && run.kind === "compact" && isNamed(run, event.runId)) {
     const resumed = run.resume ? { runId: run.resume.runId } : {};
     stopCompaction(d, run, "Stopped by the user.");
     d.answer = { type: "aborted", wasRunning: true, cancelled: 0, ...resumed, ...waitingIn(d) };
+    return;
+  }
+  if (event.runId !== undefined && event.runId === state.afterRun?.askedAs) {
+    take(d, "waitingCompactionStopped");
+    dropWaiting(d, "The compaction was stopped before it began, and nothing was removed: Stopped by the user.");
+    d.answer = { type: "aborted", wasRunning: true, cancelled: 0 };
     return;
   }
   if (event.runId !== undefined && at.named && !at.named.incoming.quiet) {
@@ -176,6 +182,10 @@ function abort(d: Draft, event: EventOf<"Abort">): void {
   }
   d.answer = { type: "aborted", wasRunning: false, cancelled: 0 };
 }
+
+/** An abort without an id means what is under way; with one, the command that asked for the compaction or the run behind it. */
+const isNamed = ({ resume, askedAs }: Archiving, runId: string | undefined): boolean =>
+  runId === undefined || runId === resume?.runId || runId === askedAs;
 
 const waitingIn = ({ state: { queue } }: Draft): { readonly waiting?: number } => (queue.count === 0 ? {} : { waiting: queue.count });
 

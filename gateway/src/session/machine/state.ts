@@ -156,6 +156,8 @@ export interface ArchiveIntent {
   readonly cause: "asked" | "daily" | "idle" | "pressure" | "overflow";
   /** Compaction without a summary: messages to keep at least. */
   readonly keep?: number;
+  /** The id of the command that asked for it: an abort of that id stops it. */
+  readonly askedAs?: string;
 }
 /** Where a compaction cuts. */
 export interface CutPlan {

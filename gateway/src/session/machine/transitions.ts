@@ -99,6 +99,7 @@ export const TRANSITIONS = {
   runStopped: { from: RUNNING, on: ["Abort", "Reset", "Held"], to: "next" },
   compactionStopped: { from: ["archiving"], on: ["Abort", "Reset", "Held", "UserMessage"], to: "next" },
   waitingMessageStopped: { from: ANY, on: ["Abort"] },
+  waitingCompactionStopped: { from: ANY, on: ["Abort"] },
   holdBegins: { from: ANY, on: ["Held"] },
   holdEnds: { from: ANY, on: ["Held"] },
   heldWorkGoesOn: { from: ["idle"], on: ["Held"], to: "next" },

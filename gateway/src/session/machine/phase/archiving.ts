@@ -25,7 +25,7 @@ export function resetAsked(d: Draft): void {
     return;
   }
   d.answer = { type: "archiving", requestId: at.freshId, waits: false };
-  dropWaiting(d);
+  dropWaiting(d, "The conversation was reset before it could be compacted.");
   if (run.phase === "archiving") stopCompaction(d, run, "The conversation was reset.");
   else if (run.phase !== "idle") {
     take(d, "runStopped");
@@ -44,6 +44,7 @@ export function compactAsked(d: Draft, event: EventOf<"Compact">): void {
     requestId: at.freshId,
     cause: "asked",
     ...(event.keep === undefined ? {} : { keep: event.keep }),
+    ...(event.runId === undefined ? {} : { askedAs: event.runId }),
   };
   if (state.run.phase === "paused") giveWay(d, state.run, "a compaction began");
   const waits = state.run.phase !== "idle";
@@ -52,15 +53,15 @@ export function compactAsked(d: Draft, event: EventOf<"Compact">): void {
   take(d, "compactionWaits");
   state.afterRun = intent;
 }
-/** A reset makes a compaction that still waits pointless. */
-function dropWaiting(d: Draft): void {
+/** A compaction that still waits: a reset makes it pointless, and an abort may name it. */
+export function dropWaiting(d: Draft, message: string): void {
   const { afterRun } = d.state;
   if (!afterRun) return;
   delete d.state.afterRun;
   d.ended.push({
     ok: false,
     requestId: afterRun.requestId,
-    error: { reason: "session.busy", message: "The conversation was reset before it could be compacted." },
+    error: { reason: "session.busy", message },
   });
 }
 /** A stop or a reset while a compaction is made: it ends with nothing removed, and with it the run behind it. */

@@ -374,6 +374,20 @@ describe("how an archive begins and ends", () => {
     const last = b.log.at(-1);
     assert.match(last?.kind === "notice" ? last.text : "", /^The compaction was stopped, and nothing was removed: /);
   });
+  test("[R6] the id of the command stops its compaction, under way or waiting, and no other id does", () => {
+    const b = talked();
+    b.apply({ type: "Compact", runId: "run-compact" });
+    assert.deepEqual(b.apply({ type: "Abort", runId: "run-other" }).answer, { type: "aborted", wasRunning: false, cancelled: 0 });
+    assert.equal(b.state.run.phase, "archiving");
+    const stopped = b.apply({ type: "Abort", runId: "run-compact" });
+    assert.deepEqual(stopped.answer, { type: "aborted", wasRunning: true, cancelled: 0 });
+    assert.deepEqual([b.state.run.phase, b.state.messageCount, stopped.ended.map(({ ok }) => ok)], ["idle", 2, [false]]);
+    b.say("b");
+    b.apply({ type: "Compact", runId: "run-later" });
+    const dropped = b.apply({ type: "Abort", runId: "run-later" });
+    assert.deepEqual([dropped.answer?.type, dropped.ended.map(({ ok }) => ok)], ["aborted", [false]]);
+    assert.deepEqual([b.state.afterRun, b.state.run.phase], [undefined, "thinking"]);
+  });
   test("[K27] memories are picked while few wait, and the people are told", () => {
     const after = (waiting: number) => {
       const b = talked();
