@@ -133,7 +133,7 @@ fn run(cli: Cli, out: Output) -> Outcome {
         }
         Command::Undo(args) => block_on(commands::undo::run(&context, args)),
         Command::Stop(args) => block_on(commands::stop::stop(&context, args)),
-        Command::Resume => block_on(commands::stop::resume(&context)),
+        Command::Resume(args) => block_on(commands::stop::resume(&context, args)),
         Command::Status => block_on(commands::status::run(&context)),
         Command::Node(Node {
             command: Some(command), ..

@@ -637,6 +637,15 @@ export const ERRORS = {
     text: "The file is too large.",
     hint: "Use a smaller file, or split it.",
   },
+  "gateway.exported": {
+    code: 622,
+    blame: "policy",
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "The home of this gateway was exported, so nothing was resumed: where it was imported, another gateway answers the same people and runs the same jobs.",
+    hint: "Go on there, and keep this one stopped. Only when it is live nowhere else: `gsv resume --exported`.",
+  },
   "gateway.restored_copy": {
     code: 621,
     blame: "policy",

@@ -87,6 +87,7 @@ import type {
   EventsResolveResult,
   EventsShowParams,
   EventsShowResult,
+  GatewayResumeParams,
   GatewayResumeResult,
   GatewayStatusResult,
   GatewayStopResult,
@@ -279,7 +280,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "7db621f7af2c2709";
+export const PROTOCOL_FINGERPRINT = "af0b2a829f5f4c06";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";
@@ -787,12 +788,12 @@ export const METHODS = {
   },
   /** Goes on after `gateway.stop`: messages that waited are answered in their order. */
   "gateway.resume": {
-    params: null,
+    params: "GatewayResumeParams",
     result: "GatewayResumeResult",
     callers: ["client"],
     scope: "operate",
     audit: { target: null },
-    errors: [],
+    errors: ["gateway.exported", "gateway.restored_copy"],
     deferred: false,
     idempotent: true,
   },
@@ -1932,7 +1933,7 @@ export interface MethodTypes {
   "events.replay": { params: EventsReplayParams; result: EventsReplayResult };
   "events.resolve": { params: EventsResolveParams; result: EventsResolveResult };
   "events.show": { params: EventsShowParams; result: EventsShowResult };
-  "gateway.resume": { params: undefined; result: GatewayResumeResult };
+  "gateway.resume": { params: GatewayResumeParams; result: GatewayResumeResult };
   "gateway.status": { params: undefined; result: GatewayStatusResult };
   "gateway.stop": { params: undefined; result: GatewayStopResult };
   "heartbeat.check": { params: HeartbeatCheckParams; result: HeartbeatCheckResult };

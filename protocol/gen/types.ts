@@ -2085,6 +2085,11 @@ export type Frame =
   | FrameRes
   | FrameEvt;
 
+/** Parameters of `gateway.resume`. */
+export type GatewayResumeParams = {
+  exported?: boolean;
+};
+
 /** Result of `gateway.resume`. */
 export type GatewayResumeResult = {
   ok: boolean;
@@ -4486,6 +4491,8 @@ export type StopState = {
   since: number;
   /** Who stopped it, as the audit names them; at most 256 characters. */
   by: string;
+  /** Epoch ms. */
+  exportedAt?: number;
 };
 
 /** A run that was stopped. */

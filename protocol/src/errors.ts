@@ -493,6 +493,13 @@ row(
   "On the gateway's machine, with the GSV_HOME of the copy, run `gsv resume`.",
 );
 
+row(
+  "gateway.exported",
+  { code: 622, blame: "policy", http: 409, exit: 1 },
+  "The home of this gateway was exported, so nothing was resumed: where it was imported, another gateway answers the same people and runs the same jobs.",
+  "Go on there, and keep this one stopped. Only when it is live nowhere else: `gsv resume --exported`.",
+);
+
 // Tools and nodes.
 row("tool.unknown", { code: 470, blame: "caller", http: 404, exit: 1 }, "There is no such tool.", "List the tools: `gsv tools list`.");
 row(

@@ -5,6 +5,8 @@ import { RunId, SessionKey } from "./ids.ts";
 export const StopState = struct("StopState", "Everything is stopped: no run starts, and messages wait.", {
   since: t.time(),
   by: t.string(256, { description: "Who stopped it, as the audit names them." }),
+  /** When its home was exported, last: it may be live elsewhere. */
+  exportedAt: t.optional(t.time()),
 });
 const StoppedRun = struct("StoppedRun", "A run that was stopped.", {
   sessionKey: SessionKey,
@@ -30,6 +32,10 @@ method("gateway.stop", {
 });
 method("gateway.resume", {
   doc: "Goes on after `gateway.stop`: messages that waited are answered in their order.",
+  params: {
+    /** The caller knows that the home was exported. Without it, such a gateway is not resumed. */
+    exported: t.optional(t.bool()),
+  },
   result: {
     ok: t.bool(),
     wasStopped: t.bool(),
@@ -39,6 +45,7 @@ method("gateway.resume", {
   callers: ["client"],
   scope: "operate",
   audit: { target: null },
+  errors: ["gateway.restored_copy", "gateway.exported"],
   idempotent: true,
 });
 method("gateway.status", {

@@ -22,7 +22,7 @@ use super::model::{ModelCommand, ProviderCommand, Setup};
 use super::nodes::NodesCommand;
 use super::notifications::Notifications;
 use super::service::ServiceCommand;
-use super::session::{Chat, Search, SessionCommand, Stop, Undo};
+use super::session::{Chat, Resume, Search, SessionCommand, Stop, Undo};
 use super::skills::SkillsCommand;
 use super::update::Update;
 use super::values::one_of;
@@ -97,7 +97,7 @@ pub enum Command {
     /// Stop the run of a conversation, or everything
     Stop(Stop),
     /// Start again after `gsv stop --all`: waiting messages are answered
-    Resume,
+    Resume(Resume),
     /// Restore the files that a run or a call of the agent changed
     Undo(Undo),
     /// Show the gateway, machines, channels and recent conversations

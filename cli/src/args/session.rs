@@ -94,6 +94,13 @@ pub struct Stop {
 }
 
 #[derive(Debug, Args)]
+pub struct Resume {
+    /// Resume a gateway whose home was exported, and which is live nowhere else
+    #[arg(long)]
+    pub exported: bool,
+}
+
+#[derive(Debug, Args)]
 pub struct Undo {
     /// Run, call or earlier undo [default: the last run of the conversation that changed files]
     #[arg(value_name = "RUN|CALL")]

@@ -170,7 +170,7 @@ pub fn attention(result: &CronUpcomingResult, now: u64) -> Vec<String> {
             "are"
         };
         lines.push(format!(
-            "{} {are} paused because everything is stopped: `gsv resume`",
+            "{} {are} paused because everything is stopped",
             waiting.join(" and ")
         ));
     }
@@ -316,11 +316,11 @@ Tuesday 24 November 2026
         let words = |jobs, heartbeats| attention(&stopped(jobs, heartbeats), NOW).join("\n");
         assert_eq!(
             words(2, 1),
-            "2 jobs and 1 heartbeat are paused because everything is stopped: `gsv resume`"
+            "2 jobs and 1 heartbeat are paused because everything is stopped"
         );
         assert_eq!(
             words(1, 0),
-            "1 job is paused because everything is stopped: `gsv resume`"
+            "1 job is paused because everything is stopped"
         );
         assert_eq!(words(0, 0), "");
     }

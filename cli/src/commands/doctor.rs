@@ -99,6 +99,9 @@ async fn check_gateway(report: &mut Report, account: &Account, stopped: bool, of
         if stop::is_restored_copy(&state) {
             let found = format!("this is a restored copy, stopped since {since}: messages wait");
             report.warn("stop", found, stop::resume_copy(&account.url));
+        } else if let Some(at) = state.exported_at {
+            let found = format!("everything is stopped since {since}: messages wait");
+            report.warn("stop", found, stop::resume_exported(at));
         } else {
             report.warn(
                 "stop",

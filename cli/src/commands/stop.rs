@@ -2,7 +2,7 @@
 
 use gsv_link::Target;
 use gsv_protocol::methods::{ChatAbort, GatewayResume, GatewayStatus, GatewayStop};
-use gsv_protocol::types::{ChatAbortParams, ConnectResult, StopState};
+use gsv_protocol::types::{ChatAbortParams, ConnectResult, GatewayResumeParams, StopState};
 use gsv_protocol::{NoParams, errors};
 
 use serde_json::json;
@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 use super::context::Context;
 use super::local::Local;
 use super::own_gateway::is_own;
-use crate::args::Stop;
+use crate::args::{Resume, Stop};
 use crate::client::{Client, is_here, without_login};
 use crate::embedded::channels::{self, Reload};
 use crate::embedded::layout::Layout;
@@ -97,10 +97,13 @@ async fn everything(context: &Context) -> Outcome {
     Ok(())
 }
 
-pub async fn resume(context: &Context) -> Outcome {
+pub async fn resume(context: &Context, args: Resume) -> Outcome {
     let is_copy = start_channels(context).await?;
+    let params = GatewayResumeParams {
+        exported: args.exported.then_some(true),
+    };
     context
-        .change::<GatewayResume>(NoParams {}, |done| match (done.was_stopped, done.sessions) {
+        .change::<GatewayResume>(params, |done| match (done.was_stopped, done.sessions) {
             (false, _) => "Nothing was stopped.".to_owned(),
             (true, 0) => "Resumed. No conversation was waiting; jobs that wait start now.".to_owned(),
             (true, 1) => "Resumed. 1 conversation continues.".to_owned(),
@@ -202,9 +205,20 @@ pub fn stopped_words(state: &StopState, url: &str) -> String {
             resume_copy(url)
         );
     }
+    if let Some(at) = state.exported_at {
+        return format!("stopped since {}: messages wait. {}", time(state.since), resume_exported(at));
+    }
     format!(
         "stopped since {}: messages wait. Go on with `gsv resume`",
         time(state.since)
+    )
+}
+
+/// What to do about a gateway whose home was exported (rule MV14).
+pub fn resume_exported(at: u64) -> String {
+    format!(
+        "Its home was exported at {}. If it was imported elsewhere, go on there and keep this one stopped. Only when it is live nowhere else: `gsv resume --exported`.",
+        time(at)
     )
 }
 
@@ -221,10 +235,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn mv14_the_stop_of_a_gateway_whose_home_was_exported_says_so() {
+        let state = StopState {
+            since: 0,
+            by: "token:first".to_owned(),
+            exported_at: Some(60_000),
+        };
+        let says = stopped_words(&state, "wss://gateway.example/ws");
+        assert!(says.contains("Its home was exported at "), "{says}");
+        assert!(says.ends_with("live nowhere else: `gsv resume --exported`."), "{says}");
+    }
+
+    #[test]
     fn bk23_a_copy_on_another_machine_is_resumed_there() {
         let state = StopState {
             since: 0,
             by: RESTORE.to_owned(),
+            exported_at: None,
         };
         let says = stopped_words(&state, "wss://gateway.example/ws");
         assert!(says.ends_with("gone for good: `gsv resume` on its machine."), "{says}");

@@ -832,6 +832,18 @@ pub const FILE_TOO_LARGE: ErrorReason = ErrorReason {
     hint: "Use a smaller file, or split it.",
 };
 
+/// The home of this gateway was exported, so nothing was resumed: where it was imported, another gateway answers the same people and runs the same jobs.
+pub const GATEWAY_EXPORTED: ErrorReason = ErrorReason {
+    reason: "gateway.exported",
+    code: 622,
+    blame: Blame::Policy,
+    retryable: false,
+    http: 409,
+    exit: 1,
+    text: "The home of this gateway was exported, so nothing was resumed: where it was imported, another gateway answers the same people and runs the same jobs.",
+    hint: "Go on there, and keep this one stopped. Only when it is live nowhere else: `gsv resume --exported`.",
+};
+
 /// This is a restored copy: it was not resumed, because what it was copied from may still run.
 pub const GATEWAY_RESTORED_COPY: ErrorReason = ErrorReason {
     reason: "gateway.restored_copy",
@@ -2619,6 +2631,7 @@ pub const ERRORS: &[ErrorReason] = &[
     FILE_BINARY,
     FILE_EXISTS,
     FILE_TOO_LARGE,
+    GATEWAY_EXPORTED,
     GATEWAY_RESTORED_COPY,
     GATEWAY_STOPPED,
     HOOK_BAD_BODY,

@@ -15,7 +15,7 @@ use crate::no_params::NoParams;
 use crate::types;
 
 /// Same fingerprint, same contract (prose aside). Travels in `connect`.
-pub const PROTOCOL_FINGERPRINT: &str = "7db621f7af2c2709";
+pub const PROTOCOL_FINGERPRINT: &str = "af0b2a829f5f4c06";
 
 /// A request of any method: its name and its params, as they are on the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -108,7 +108,7 @@ pub enum Request {
     #[serde(rename = "events.show")]
     EventsShow(types::EventsShowParams),
     #[serde(rename = "gateway.resume")]
-    GatewayResume(NoParams),
+    GatewayResume(types::GatewayResumeParams),
     #[serde(rename = "gateway.status")]
     GatewayStatus(NoParams),
     #[serde(rename = "gateway.stop")]
@@ -1119,7 +1119,7 @@ impl Method for GatewayResume {
     const NAME: &'static str = "gateway.resume";
     const DEFERRED: bool = false;
     const IDEMPOTENT: bool = true;
-    type Params = NoParams;
+    type Params = types::GatewayResumeParams;
     type Result = types::GatewayResumeResult;
 
     fn request(params: Self::Params) -> Request {

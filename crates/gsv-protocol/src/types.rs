@@ -3132,6 +3132,14 @@ pub enum Frame {
     },
 }
 
+/// Parameters of `gateway.resume`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GatewayResumeParams {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub exported: Option<bool>,
+}
+
 /// Result of `gateway.resume`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -6917,6 +6925,9 @@ pub struct StopState {
     pub since: u64,
     /// Who stopped it, as the audit names them; at most 256 characters.
     pub by: String,
+    /// Epoch ms.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub exported_at: Option<u64>,
 }
 
 /// A run that was stopped.

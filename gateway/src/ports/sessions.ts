@@ -90,6 +90,11 @@ export interface SettledPort {
   readonly stopSettled: () => boolean;
 }
 
+/** Notes in the stop that the home was exported (rule MV14). */
+export interface ExportedPort {
+  readonly noteExported: (at: number) => void;
+}
+
 /** What features do at once when everything is stopped. Each answers how many calls and commands of clients it has ended. */
 export interface StopListenerPort {
   readonly onStop: (work: () => number) => void;

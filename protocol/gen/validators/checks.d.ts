@@ -193,6 +193,7 @@ import type {
   Features,
   FoundMemory,
   Frame,
+  GatewayResumeParams,
   GatewayResumeResult,
   GatewayServiceDeliveredParams,
   GatewayServiceInboundParams,
@@ -744,6 +745,7 @@ export function checkExecEventKind(value: unknown): value is ExecEventKind;
 export function checkFeatures(value: unknown): value is Features;
 export function checkFoundMemory(value: unknown): value is FoundMemory;
 export function checkFrame(value: unknown): value is Frame;
+export function checkGatewayResumeParams(value: unknown): value is GatewayResumeParams;
 export function checkGatewayResumeResult(value: unknown): value is GatewayResumeResult;
 export function checkGatewayServiceDeliveredParams(value: unknown): value is GatewayServiceDeliveredParams;
 export function checkGatewayServiceInboundParams(value: unknown): value is GatewayServiceInboundParams;

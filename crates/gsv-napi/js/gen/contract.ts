@@ -76,6 +76,7 @@ export type ErrorReason =
   | "file.binary"
   | "file.exists"
   | "file.too_large"
+  | "gateway.exported"
   | "gateway.restored_copy"
   | "gateway.stopped"
   | "hook.bad_body"

@@ -10,7 +10,7 @@ import type { EventsAgainPort } from "../../ports/events.ts";
 import type { IndexSpace, JobPort } from "../../ports/jobs.ts";
 import type { MovablePort, MovedState, ObjectKind } from "../../ports/moving.ts";
 import type { Failure, Result } from "../../ports/result.ts";
-import type { SessionsPort, SettledPort, StopPort } from "../../ports/sessions.ts";
+import type { ExportedPort, SessionsPort, SettledPort, StopPort } from "../../ports/sessions.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import type { RowDatabase } from "../../storage/rows.ts";
 import { MOVE_MIGRATIONS, MoveStore } from "./move-store.ts";
@@ -18,6 +18,7 @@ import type { TargetPorts } from "./target.ts";
 
 export interface MovesPorts
   extends EventsAgainPort,
+    ExportedPort,
     SessionsPort,
     SettledPort,
     StopPort,
@@ -87,7 +88,11 @@ export const movesFeature: FeatureDefinition<MovesPorts, MovesOffer> = {
           const home = await (await load()).source.describe();
           return home.ok ? { ok: true, value: { home: home.value } } : home;
         },
-        "move.read": async (_caller, { cursor, part }) => (await load()).source.read(cursor, part ?? 0),
+        "move.read": async ({ now }, { cursor, part = 0 }) => {
+          const read = await (await load()).source.read(cursor, part);
+          if (read.ok && read.value.next === undefined && part === read.value.parts - 1) ports.noteExported(now);
+          return read;
+        },
         "move.begin": async (caller, { home }) => {
           const { target } = await load();
           return recorded(caller, "move.begin", home.moveId, target.begin(home, actorOf(caller.connection.principal)));

@@ -32,7 +32,7 @@ export interface TargetPorts extends StopPort, Pick<KernelPorts, "arm" | "ids" |
   readonly ask: AskSession;
   readonly stopRpc: {
     stopFor(by: string, origin: Origin): Promise<string>;
-    resumeFor(by: string, origin: Origin): string;
+    resumeFor(by: string, origin: Origin, how?: { readonly exported?: boolean }): string;
   };
   readonly sendQueuedAgain: () => Promise<void>;
   /** The object begins again with what is stored now. */
@@ -343,7 +343,8 @@ export class MoveTarget {
       await work.catch((error: unknown) => log.error("not_woken_after_move", { what, error }));
     };
     await tried("events", sendQueuedAgain());
-    stopRpc.resumeFor(present.by, ORIGIN);
+    // This gateway may have been exported itself before, when it was empty.
+    stopRpc.resumeFor(present.by, ORIGIN, { exported: true });
     await this.#each(["session", "job"], async (kind, key) => {
       await tried(key, kind === "job" ? job(key).wake() : ask(key, (session) => session.resume()));
     });

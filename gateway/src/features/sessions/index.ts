@@ -10,7 +10,7 @@ import type { Result } from "../../ports/result.ts";
 import type { SearchableSessions, SearchPort } from "../../ports/search.ts";
 import type { SessionIdentity, SessionPort } from "../../ports/session.ts";
 import type { SessionToSession, SessionToSessionSent } from "../../ports/session-to-session.ts";
-import type { DeletionPort, RestoredCopy, SessionsPort, SettledPort, StopListenerPort, StopPort } from "../../ports/sessions.ts";
+import type { DeletionPort, RestoredCopy, SessionsPort, SettledPort, StopListenerPort, StopPort, ExportedPort } from "../../ports/sessions.ts";
 import { createArchiveReader } from "../../storage/archive-reader.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { archiveMethods } from "./archives.ts";
@@ -65,7 +65,7 @@ export interface SessionsRpc {
   send(input: SessionToSession): Promise<Result<SessionToSessionSent>>;
   checkState(): Promise<void>;
 }
-export interface SessionsOffer extends DeletionPort, SessionsPort, SettledPort, StopListenerPort, StopPort {
+export interface SessionsOffer extends DeletionPort, ExportedPort, SessionsPort, SettledPort, StopListenerPort, StopPort {
   readonly sessionsRpc: SessionsRpc;
   readonly stopRpc: Pick<Stop, "resumeFor" | "stopFor">;
 }
@@ -113,6 +113,7 @@ export const sessionsFeature: FeatureDefinition<SessionsPorts, SessionsOffer> = 
         deleteSessions,
         stopped: () => stops.state(),
         stopSignal: () => stop.signal,
+        noteExported: (at) => stops.exported(at),
         stopSettled: () => stops.untoldCount() === 0,
         onStop: (work) => stop.onStop(work),
         onStopChange: (work) => stop.onChange(work),

@@ -55,6 +55,13 @@ export class StopStore {
     this.stop({ since: present?.since ?? since, by }, keys());
     this.#db.kv.put(STARTED_STOPPED, id);
   }
+  /** The home was read to its end while everything is stopped: it may be live elsewhere (rule MV14). */
+  exported(at: number): void {
+    const present = this.state();
+    if (present === undefined) return;
+    this.#state = { ...present, exportedAt: at };
+    this.#db.kv.put(STATE, this.#state);
+  }
   resume(): void {
     this.#db.transactionSync(() => {
       this.#db.kv.delete(STATE);

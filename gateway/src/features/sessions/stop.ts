@@ -8,6 +8,7 @@ import { asRunId, asSessionKey } from "../../../../protocol/gen/types.ts";
 import type { Participant } from "../../kernel/alarms.ts";
 import { actorOf } from "../../kernel/authorise.ts";
 import type { Handlers } from "../../kernel/feature.ts";
+import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { originText, type Origin } from "../../ports/origin.ts";
 import { type Failure, failure, type Result, sentence, succeed } from "../../ports/result.ts";
@@ -72,10 +73,14 @@ export class Stop {
     await Promise.race([told, new Promise<void>((resolve) => after(ANSWER_MS, resolve))]);
     return { state, runs: runs.slice(0, MAX_RUNS), pending: stops.untoldCount(), clientCalls };
   }
-  /** A restored copy goes on only with the `gsv resume` that removes its mark and starts its channels (rule BK23). */
-  resume(): Result<{ readonly wasStopped: boolean; readonly sessions: number }> {
+  /**
+   * A restored copy goes on only with the `gsv resume` that removes its mark and starts its channels (rule BK23). `exported`: also a gateway
+   * whose home may be live elsewhere (rule MV14).
+   */
+  resume({ exported = false }: { readonly exported?: boolean } = {}): Result<{ readonly wasStopped: boolean; readonly sessions: number }> {
     const { stops, now, background, arm, restoredCopy } = this.#ports;
     if (restoredCopy !== undefined) return refused(restoredCopy);
+    if (stops.state()?.exportedAt !== undefined && !exported) return fail("gateway.exported");
     const wasStopped = stops.state() !== undefined;
     stops.resume();
     const sessions = stops.heldCount();
@@ -138,8 +143,8 @@ export class Stop {
     const calls = clientCalls === 0 ? "" : `, ${clientCalls === 1 ? "1 command" : `${clientCalls} commands`} of clients too`;
     return `Everything is stopped: ${counted}${calls}${more}. Messages wait until /resume.`;
   }
-  resumeFor(by: string, origin: Origin): string {
-    const resumed = this.resume();
+  resumeFor(by: string, origin: Origin, how: { readonly exported?: boolean } = {}): string {
+    const resumed = this.resume(how);
     this.#record(by, origin, "gateway.resume", resumed.ok ? "allowed" : "denied");
     if (!resumed.ok) return sentence(resumed.error);
     const { wasStopped, sessions } = resumed.value;
@@ -164,8 +169,8 @@ const refused = ({ resume }: RestoredCopy): Failure =>
 
 export const stopMethods = (stop: Stop, stops: StopStore): Handlers => ({
   "gateway.stop": async ({ connection }) => succeed({ ok: true, ...(await stop.stop(actorOf(connection.principal))) }),
-  "gateway.resume": () => {
-    const resumed = stop.resume();
+  "gateway.resume": (_caller, { exported = false }) => {
+    const resumed = stop.resume({ exported });
     return resumed.ok ? succeed({ ok: true, ...resumed.value }) : resumed;
   },
   "gateway.status": () => {

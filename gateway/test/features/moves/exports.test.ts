@@ -6,8 +6,8 @@ import { env } from "cloudflare:workers";
 import { runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
-import { gateway } from "../../support/gateway.ts";
-import { BYTES, countRestarts, exported, fresh, home } from "./support.ts";
+import { client, gateway } from "../../support/gateway.ts";
+import { again, BYTES, countRestarts, exported, fresh, home } from "./support.ts";
 
 beforeEach(async () => {
   await fresh();
@@ -30,6 +30,26 @@ describe("an export", () => {
     await peer.ok("gateway.stop");
     expect((await peer.refused("move.read", { cursor: next })).reason).toBe("move.changed");
     expect((await peer.refused("move.read", { cursor: "no" })).reason).toBe("protocol.invalid_params");
+  });
+  test("[MV14] is noted in the stop, and only a resume that knows of it makes the source live again", async () => {
+    const peer = await home();
+    const { state } = await peer.ok<{ state: { since: number } }>("gateway.stop");
+    const { next } = await peer.ok<{ next?: string }>("move.read");
+    expect(next, "the home has more than a page").toBeDefined();
+    expect(await peer.ok("gateway.status")).toEqual({ stopped: state });
+    await exported(peer);
+    const { stopped } = await peer.ok<{ stopped: { exportedAt?: number } }>("gateway.status");
+    expect(stopped).toEqual({ ...state, exportedAt: expect.any(Number) });
+    await again();
+    const later = await client();
+    await later.ok("gateway.stop");
+    expect(await later.ok("gateway.status")).toEqual({ stopped });
+    expect((await later.refused("gateway.resume")).reason).toBe("gateway.exported");
+    expect(await gateway().resumeAll("session:k", { kind: "client", clientId: "c" })).toContain("`gsv resume --exported`");
+    expect(await later.ok("gateway.status")).toEqual({ stopped });
+    expect(await later.ok("gateway.resume", { exported: true })).toMatchObject({ wasStopped: true });
+    await later.ok("gateway.stop");
+    expect(await later.ok("gateway.resume")).toMatchObject({ wasStopped: true });
   });
   test("[MV4] ends when a file changes while it is read in pieces", async () => {
     const peer = await home();
