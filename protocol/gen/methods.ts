@@ -280,7 +280,7 @@ import type {
 } from "./types.ts";
 
 /** Same fingerprint, same contract (prose aside). Travels in `connect`. */
-export const PROTOCOL_FINGERPRINT = "af0b2a829f5f4c06";
+export const PROTOCOL_FINGERPRINT = "bbba71c8cafdc9ff";
 
 /** What a connection was authenticated as. */
 export type Caller = "channel" | "client" | "node";

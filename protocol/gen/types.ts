@@ -1464,6 +1464,8 @@ export type CronAddResult = {
   job: CronJob;
   /** At most 5 items. */
   times: number[];
+  /** At most 1024 characters. */
+  warning?: string;
 };
 
 /** A time that is to come. With `lastAtMs`: all times of one job on one day, which are too many to be shown one by one. */
@@ -1791,6 +1793,8 @@ export type CronUpdateResult = {
   job: CronJob;
   /** At most 5 items. */
   times: number[];
+  /** At most 1024 characters. */
+  warning?: string;
 };
 
 /** What a run that has not ended waits for. `slot`: the end of another run. `resume`: GSV is stopped. `owner`: an answer to a question of the run. `machine`: a machine that is not connected. */

@@ -240,7 +240,13 @@ method("cron.upcoming", {
 method("cron.add", {
   doc: "Adds a job. With an id that exists already, the same job is answered, and another one is refused.",
   params: { ...create, id: t.optional(JobId) },
-  result: { ok: t.literal(true), job: CronJob, times: t.array(t.time(), 5) },
+  result: {
+    ok: t.literal(true),
+    job: CronJob,
+    times: t.array(t.time(), 5),
+    /** Why the job's place can't be reached now. */
+    warning: t.optional(t.string(1024)),
+  },
   callers: ["client"],
   scope: "operate",
   audit: { target: "name" },
@@ -259,7 +265,13 @@ method("cron.update", {
       spec: t.optional(CronSpec),
     }),
   },
-  result: { ok: t.literal(true), job: CronJob, times: t.array(t.time(), 5) },
+  result: {
+    ok: t.literal(true),
+    job: CronJob,
+    times: t.array(t.time(), 5),
+    /** Why the job's place can't be reached now. */
+    warning: t.optional(t.string(1024)),
+  },
   callers: ["client"],
   scope: "operate",
   audit: { target: "id" },

@@ -95,7 +95,7 @@ pub async fn run(context: &Context, command: CronCommand) -> Outcome {
 }
 
 /// The job that the caller has named by its id or its name.
-fn find_job<'a>(jobs: &'a [CronJob], given: &str) -> Outcome<Option<&'a CronJob>> {
+pub(super) fn find_job<'a>(jobs: &'a [CronJob], given: &str) -> Outcome<Option<&'a CronJob>> {
     let by_id = jobs.iter().find(|job| job.id == given);
     let named: Vec<&CronJob> = jobs.iter().filter(|job| job.name == given).collect();
     match (by_id, named.as_slice()) {
@@ -133,7 +133,7 @@ fn no_job(given: &str) -> Failure {
 }
 
 /// Whether a job can have this id.
-fn is_id(text: &str) -> bool {
+pub(super) fn is_id(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 64
         && text
@@ -195,6 +195,9 @@ async fn add(
     context
         .out
         .done(&result, &format!("{id} is added: {}", what_comes(&result.job)));
+    if let Some(warning) = &result.warning {
+        context.out.warn(warning);
+    }
     Ok(())
 }
 
@@ -249,6 +252,9 @@ async fn edit(
     client.close().await;
     let id = one_line(&result.job.id, 64);
     context.out.done(&result, &format!("{id} is changed"));
+    if let Some(warning) = &result.warning {
+        context.out.warn(warning);
+    }
     Ok(())
 }
 

@@ -1,15 +1,16 @@
 //! `gsv why`: the story of one run: what caused it, what the model said it would do, and what was decided about each call.
 
 use gsv_protocol::errors;
-use gsv_protocol::methods::{JobGet, RunWhy};
+use gsv_protocol::methods::{CronList, CronRuns, JobGet, RunWhy};
 use gsv_protocol::types::{
-    AgentJob, CallId, JobGetParams, RunId, RunWhyParams, RunWhyResult, SessionKey, StoryCall, StoryDecision, StoryEnd,
+    AgentJob, CallId, CronListParams, CronRunsParams, JobGetParams, RunId, RunWhyParams, RunWhyResult, SessionKey, StoryCall, StoryDecision, StoryEnd,
     StoryFailed, StorySent, StoryStep, Usage,
 };
 
 use super::actors::Actors;
 use super::call_end::failed_end;
 use super::context::Context;
+use super::cron;
 use super::job_view::{is_id, is_open, run_of, standing};
 use super::machine_view::awaited;
 use super::prompt::layer;
@@ -18,6 +19,8 @@ use crate::client::Client;
 use crate::exit::{Failure, Outcome};
 use crate::units::{dollars, grouped, now_ms, time};
 
+/// Times that were skipped have no run.
+const SCHEDULED_RUNS: u32 = 50;
 const IDS: &str = "Name a job (`gsv why JOB`), a call (`gsv why CALL`), or a run with its conversation (`gsv why RUN --session KEY`). The last run of a conversation: `gsv why --session KEY`.";
 
 /// A call's id has parts: `x7ab/r12/3/0`.
@@ -43,13 +46,21 @@ pub async fn run(context: &Context, what: Option<String>, session: Option<Sessio
     let client = context.connect().await?;
     let mut found = client.call::<RunWhy>(params).await;
     // The conversation of a job is known to its job alone, so its id stands for its run.
-    if let (Err(failure), Some(id)) = (&found, named.filter(|id| may_be_job && is_id(id.as_ref())))
+    if let (Err(failure), Some(id)) = (&found, named.filter(|_| may_be_job))
         && [errors::RUN_NOT_FOUND, errors::SESSION_NOT_FOUND]
             .iter()
             .any(|row| failure.is(row))
-        && let Some(story) = of_job(&client, id.as_ref()).await?
     {
-        found = Ok(story);
+        let agents = if is_id(id.as_ref()) {
+            of_job(&client, id.as_ref()).await?
+        } else {
+            None
+        };
+        let story = match agents {
+            None => of_scheduled(&client, id.as_ref()).await?,
+            agents => agents,
+        };
+        found = story.map_or(found, Ok);
     }
     let story = found.map_err(|failure| {
         let is_unknown = failure.is(&errors::RUN_NOT_FOUND) || may_be_job && failure.is(&errors::SESSION_NOT_FOUND);
@@ -104,6 +115,42 @@ async fn of_job(client: &Client, id: &str) -> Outcome<Option<RunWhyResult>> {
     let params = RunWhyParams {
         session_key: Some(session_key.clone()),
         run_id: Some(run_of(&job)),
+        call_id: None,
+    };
+    client.call::<RunWhy>(params).await.map(Some)
+}
+
+/// The story of the last run of a job of `gsv cron`, by its id or its name. None: there is no such job.
+async fn of_scheduled(client: &Client, given: &str) -> Outcome<Option<RunWhyResult>> {
+    let listed = client.call::<CronList>(CronListParams::default()).await?;
+    let id = match cron::find_job(&listed.jobs, given)? {
+        Some(job) => job.id.clone(),
+        // The runs of a job with one time stay when it is removed.
+        None if cron::is_id(given) => given.to_owned(),
+        None => return Ok(None),
+    };
+    let params = CronRunsParams {
+        job_id: Some(id.clone()),
+        limit: Some(SCHEDULED_RUNS),
+        before_id: None,
+    };
+    let runs = match client.call::<CronRuns>(params).await {
+        Err(failure) if failure.is(&errors::CRON_NOT_FOUND) => return Ok(None),
+        runs => runs?.runs,
+    };
+    let begun = runs
+        .iter()
+        .find_map(|run| run.session_key.clone().zip(run.run_id.clone()));
+    let Some((session_key, run_id)) = begun else {
+        let id = one_line(&id, 64);
+        return Err(Failure::failed(
+            format!("No run of the job {id} has called a model yet."),
+            format!("Look at its times: `gsv cron runs {id}`."),
+        ));
+    };
+    let params = RunWhyParams {
+        session_key: Some(session_key),
+        run_id: Some(RunId::from(run_id)),
         call_id: None,
     };
     client.call::<RunWhy>(params).await.map(Some)

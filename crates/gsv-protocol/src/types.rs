@@ -2222,6 +2222,9 @@ pub struct CronAddResult {
     pub job: CronJob,
     /// At most 5 items.
     pub times: Vec<u64>,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 /// A time that is to come. With `lastAtMs`: all times of one job on one day, which are too many to be shown one by one.
@@ -2678,6 +2681,9 @@ pub struct CronUpdateResult {
     pub job: CronJob,
     /// At most 5 items.
     pub times: Vec<u64>,
+    /// At most 1024 characters.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 /// What a run that has not ended waits for. `slot`: the end of another run. `resume`: GSV is stopped. `owner`: an answer to a question of the run. `machine`: a machine that is not connected.

@@ -70,6 +70,8 @@ export interface ChannelsOutPort {
      * `callId`.
      */
     notify(input: ChannelNotification): Promise<Result<ChannelMessageSent>>;
+    /** Why a message of the agent to this place would not arrive now, for the owner; undefined: nothing is known against it. */
+    refusalOf(target: ChannelMessage["target"]): string | undefined;
     /** Why a notification to this place would not arrive now; undefined: nothing is known against it. */
     problemOf(target: ChannelMessage["target"]): string | undefined;
   };

@@ -90,6 +90,7 @@ export const channelsFeature: FeatureDefinition<ChannelPorts, ChannelsOutPort & 
           lastFromOthers: (channel, agentId, since) => hub.outgoing.lastFromOthers(channel, agentId, since),
           wasStarted: (channel) => hub.outgoing.wasStarted(channel),
           notify: (input) => hub.outgoing.notify(input),
+          refusalOf: (target) => hub.outgoing.refusalOf(target),
           problemOf: (target) => hub.outgoing.problemOf(target),
         },
         channelsRpc: {

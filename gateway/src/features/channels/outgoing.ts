@@ -12,7 +12,7 @@ import { mayAddress, nextWord } from "./targets.ts";
 import { type Target, targetName } from "../../tools/message-target.ts";
 import { messageDelivery } from "./delivery-ids.ts";
 import type { ChannelMessage, ChannelMessageSent, ChannelNotification, ChannelPlaces } from "../../ports/channels.ts";
-import { type Result, succeed } from "../../ports/result.ts";
+import { type Result, sentence, succeed } from "../../ports/result.ts";
 import type { SessionIdentity } from "../../ports/session.ts";
 import { fence } from "../../prompt/fence.ts";
 import type { Audit } from "../../kernel/audit-store.ts";
@@ -59,6 +59,12 @@ const HOUR_MS = 3_600_000;
 const MAX_PLACES = 50;
 const MAX_OWN = 32;
 const MAX_DELIVERY_CHARS = 160;
+const SHOWN_CHARS = 100;
+/** `#find` says it to the model. */
+const notAllowed = ({ channel, peer }: Target): string =>
+  peer.kind === "dm"
+    ? `GSV may not write to ${peer.id.slice(0, SHOWN_CHARS)} on ${channel}: this person is not approved. Requests: \`gsv pair list\`.`
+    : `GSV may not write to the ${peer.kind} ${peer.id.slice(0, SHOWN_CHARS)} on ${channel}: it is not allowed, or no one has written to GSV there yet.`;
 
 export class Outgoing {
   readonly #ports: OutgoingPorts;
@@ -87,6 +93,22 @@ export class Outgoing {
     };
   }
 
+  /** Why a message of the agent would not arrive there now, for the owner. */
+  refusalOf(target: Target): string | undefined {
+    const found = this.#find(target);
+    if (!found.ok && found.error.reason !== "auth.forbidden") return sentence(found.error);
+    const { channel, accountId } = found.ok
+      ? found.value
+      : { channel: target.channel.toLowerCase(), accountId: normaliseId(target.accountId ?? "default", "default") };
+    const isStarted = this.#ports.channels.accounts().some((account) => account.channel === channel && account.accountId === accountId);
+    const problems = [
+      ...(found.ok ? [] : [notAllowed(target)]),
+      ...(isStarted && !this.#ports.isDown({ channel, accountId })
+        ? []
+        : [`The account ${accountId} of ${channel} is not connected: \`gsv channel list\`.`]),
+    ];
+    return problems.length === 0 ? undefined : problems.join(" ");
+  }
   /** Why a notification would not arrive there now. */
   problemOf(target: Target): string | undefined {
     const found = this.#find(target);

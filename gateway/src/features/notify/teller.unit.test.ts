@@ -29,6 +29,7 @@ test("[NT6] a channel that has not answered after 30 s is asked again later, and
     channelsOut: {
       lastOwn: () => "whatsapp/default/dm/ann",
       problemOf: () => undefined,
+      refusalOf: () => undefined,
       notify: () => {
         asks++;
         return new Promise(() => undefined);

@@ -45,10 +45,17 @@ export class Delivery {
     return job.body.spec.mode === "task" ? this.#named(taskSessionKey(job.agentId, job.id)) : this.#ownersOf(job);
   }
   /** The conversation that the job writes to: the one that it names, while that is the owner's, or the agent's main conversation. */
-  #ownersOf({ agentId, body: { spec } }: Job): NamedSession | undefined {
+  #ownersOf(job: Job): NamedSession | undefined {
+    return this.#ownNamedBy(job) ?? this.#named(`agent:${job.agentId}:${this.#ports.config.mainKey()}`);
+  }
+  #ownNamedBy({ agentId, body: { spec } }: Job): NamedSession | undefined {
     const named = spec.sessionKey === undefined ? undefined : this.#named(spec.sessionKey);
-    const isRight = named !== undefined && named.address.agentId === agentId && this.#ports.sessions.isOwners(named);
-    return isRight ? named : this.#named(`agent:${agentId}:${this.#ports.config.mainKey()}`);
+    return named?.address.agentId === agentId && this.#ports.sessions.isOwners(named) ? named : undefined;
+  }
+  /** What a job that names no conversation has to tell goes where its kind is told: nobody may look at the main conversation (rule NT5). */
+  #toldIn(job: Job): { readonly inSession?: string } {
+    const inSession = this.#ownNamedBy(job)?.key;
+    return inSession === undefined ? {} : { inSession };
   }
   #named(key: string): NamedSession | undefined {
     const named = canonicalKey(key, this.#ports.config.mainKey());
@@ -83,7 +90,12 @@ export class Delivery {
     const target = parseTarget(to);
     if (target === undefined) return { ok: false, error: { reason: "channel.unknown", message: `\`${to}\` is not a place.` } };
     const label = taint ?? { label: "self" as const, source: `the job ${job.id}` };
-    return this.#ports.channelsOut.message({ from, callId: `cron/${job.id}/${run.id}`, target, text, media: [], taint: label });
+    const { channelsOut } = this.#ports;
+    const sent = await channelsOut.message({ from, callId: `cron/${job.id}/${run.id}`, target, text, media: [], taint: label });
+    if (sent.ok || sent.error.reason !== "auth.forbidden") return sent;
+    // The owner reads this refusal, and not the agent.
+    const { reason, message } = sent.error;
+    return { ok: false, error: { reason, message: channelsOut.refusalOf(target) ?? message } };
   }
   /**
    * The text of a reminder, as it is (rule SC16). It is in the conversation of the owner, and where they are reached: at the place that the
@@ -129,14 +141,12 @@ export class Delivery {
   }
   /** The owner is told that the job fails. */
   tellFailing(job: Job, key: string, text: string, cause = `job:${job.id}`): void {
-    const inSession = this.#ownersOf(job)?.key;
-    const there = inSession === undefined ? {} : { inSession };
+    const there = this.#toldIn(job);
     this.#ports.notify.tell({ kind: "job", key, cause, text, agentId: job.agentId, ...there });
   }
   /** The owner is told of a machine that a run of the job waits for, or that the job needs. `until`: it is over then. */
   tellAway(job: Job, key: string, cause: string, text: string, until?: number): void {
-    const inSession = this.#ownersOf(job)?.key;
-    const there = inSession === undefined ? {} : { inSession };
+    const there = this.#toldIn(job);
     const ends = until === undefined ? {} : { until };
     this.#ports.notify.tell({ kind: "machine", key, cause, text, agentId: job.agentId, ...there, ...ends });
   }

@@ -13,6 +13,7 @@ import type {
 import { namedSession, unknownAgent } from "../../kernel/naming.ts";
 import { fail } from "../../kernel/outcome.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
+import type { ChannelsOutPort } from "../../ports/channels.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import type { SessionsPort, StopPort } from "../../ports/sessions.ts";
 import { higher, type Taint } from "../../ports/taint.ts";
@@ -24,7 +25,8 @@ import { type JobStore, MAX_JOBS } from "./job-store.ts";
 import { shownJob, shownRun } from "./shown.ts";
 
 export interface JobsPorts
-  extends Pick<KernelPorts, "arm" | "config" | "ids" | "now">,
+  extends ChannelsOutPort,
+    Pick<KernelPorts, "arm" | "config" | "ids" | "now">,
     Pick<SessionsPort, "sessions">,
     Pick<StopPort, "stopped"> {
   readonly store: JobStore;
@@ -42,6 +44,8 @@ export interface JobAnswer {
   readonly ok: true;
   readonly job: CronJob;
   readonly times: number[];
+  /** Why its place can't be reached now. */
+  readonly warning?: string;
 }
 const PREVIEWED = 5;
 
@@ -163,7 +167,20 @@ export class Jobs {
 
   #answer(job: Job): JobAnswer {
     const line = lineOf(job.body.schedule, this.#ports.engine);
-    return { ok: true, job: this.shown(job), times: nextTimes(job.body.schedule, this.#ports.now(), PREVIEWED, line) };
+    const warning = this.#warning(job.body.spec);
+    return {
+      ok: true,
+      job: this.shown(job),
+      times: nextTimes(job.body.schedule, this.#ports.now(), PREVIEWED, line),
+      ...(warning === undefined ? {} : { warning }),
+    };
+  }
+  /** Its place may be reachable when the job's time comes, so the job is accepted. */
+  #warning(spec: CronSpec): string | undefined {
+    const to = spec.mode === "systemEvent" || (spec.mode === "task" && spec.deliver === false) ? undefined : spec.to;
+    const target = to === undefined ? undefined : parseTarget(to);
+    const why = target && this.#ports.channelsOut.refusalOf(target);
+    return why && `A message to ${to?.slice(0, 100)} would not arrive now. ${why}`;
   }
   #read(given: CronSchedule): Result<{ readonly stored: Schedule; readonly line: CronLine | undefined }> {
     const { config, now, engine } = this.#ports;

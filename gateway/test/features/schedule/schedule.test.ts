@@ -6,7 +6,7 @@ import type { CronAddParams, CronRun } from "../../../../protocol/gen/types.ts";
 import { says } from "../../session/support.ts";
 import { client, eventually, FAR, gateway } from "../../support/gateway.ts";
 import * as support from "./support.ts";
-import { alarm, asked, HOUR, hold, inside, jobStage, task } from "./support.ts";
+import { alarm, asked, HOUR, hold, inside, jobStage, task, useWhatsapp } from "./support.ts";
 import { evict } from "../../support/evict.ts";
 
 const stage = jobStage();
@@ -324,10 +324,36 @@ describe("[SC6] [SC8] [SC9] what a job may do", () => {
     });
   });
   it("an answer to a place where the agent may not write is an error, and nothing is sent", async () => {
+    useWhatsapp();
     await add(task({ spec: { mode: "task", message: "x", to: "whatsapp/default/dm/31600000000@s.whatsapp.net" } }));
     pass(HOUR);
     const run = await becomes("error");
-    expect(run).toMatchObject({ summary: "the report", error: expect.stringContaining("The answer was not delivered.") });
+    expect(run).toMatchObject({ summary: "the report", error: expect.stringMatching(/^The answer was not delivered\. GSV may not write to /) });
+    expect(run.error).not.toContain("You may write");
+  });
+  it("[NT5] a failed job with a place is told where a test of its notification is told", async () => {
+    const sessionKey = "agent:main:cli:dm:main";
+    await stage.peer.ok("chat.send", { sessionKey, message: "hello" });
+    await add(task({ spec: { mode: "task", message: "x", to: "whatsapp/default/dm/31600000000@s.whatsapp.net" } }));
+    pass(HOUR);
+    await becomes("error");
+    const { notification } = await stage.peer.ok<ResultOf<"notifications.test">>("notifications.test");
+    expect(notification.toldIn).toBe(sessionKey);
+    await eventually(async () => {
+      await alarm();
+      const { notifications } = await stage.peer.ok<ResultOf<"notifications.list">>("notifications.list");
+      const [failed] = notifications.filter(({ text }) => text.startsWith('The job "Report" failed'));
+      expect(failed).toMatchObject({ state: "told", toldIn: sessionKey });
+    });
+  });
+  it("[SC8] a place that can't be reached now is accepted with a warning for the owner", async () => {
+    useWhatsapp();
+    const warned = async (to: string): Promise<string | undefined> =>
+      (await stage.peer.ok<{ warning?: string }>("cron.add", task({ id: undefined, spec: { mode: "task", message: "x", to } }))).warning;
+    expect(await warned("whatsapp/default/dm/31600000000@s.whatsapp.net")).toMatch(
+      /^A message to whatsapp\/default\/dm\/31600000000@s\.whatsapp\.net would not arrive now\. GSV may not write to .* is not approved\. Requests: `gsv pair list`\. The account default of whatsapp is not connected/,
+    );
+    expect(await warned("pigeon/default/dm/1")).toContain("There is no channel pigeon.");
   });
   it("refuses what can't be, with the code and what to do", async () => {
     const bad = (params: Partial<CronAddParams>) => stage.peer.refused("cron.add", task(params));
