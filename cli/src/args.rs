@@ -59,8 +59,8 @@ pub use self::notifications::{Notifications, NotificationsCommand};
 pub use self::parse::try_parse_from;
 pub use self::service::{NodeEnd, NodeInstall, NodeLogs, NodeService, ServiceCommand, ServiceLogs};
 pub use self::session::{
-    ApproveCalls, Chat, ExportFormat, Resume, Search, SessionCommand, SessionDelete, SessionExport, SessionSet, SessionShow,
-    Stop, Undo,
+    ApproveCalls, Chat, ExportFormat, Resume, Search, SessionCommand, SessionDelete, SessionExport, SessionSet,
+    SessionShow, Stop, Undo,
 };
 pub use self::skills::{SkillApprove, SkillInstall, SkillName, SkillRemove, SkillStatus, SkillsCommand};
 pub use self::update::Update;

@@ -271,23 +271,22 @@ pub fn granted(grant: &ApprovalGrant, actors: &Actors, now: u64) -> Vec<String> 
     let place = grant
         .session_key
         .as_ref()
-        .map(|key| format!(", only in {}, until its reset", visible(key.as_ref())))
-        .unwrap_or_default();
+        .map(|key| format!("  only in {}, until its reset", visible(key.as_ref())));
     let last = grant
         .last_used_at
         .map(|at| format!(", last {}", ago(at, now)))
         .unwrap_or_default();
-    vec![
-        format!("{}  {}{place}", visible(&grant.id), visible(&grant.text)),
-        format!(
-            "  {} left; used {} time{}{last}; allowed by {} ({})",
-            duration(grant.expires_at.saturating_sub(now)),
-            grant.uses,
-            if grant.uses == 1 { "" } else { "s" },
-            visible(&actors.name(&grant.by)),
-            visible(&grant.code)
-        ),
-    ]
+    let mut lines = vec![format!("{}  {}", visible(&grant.id), visible(&grant.text))];
+    lines.extend(place);
+    lines.push(format!(
+        "  {} left; used {} time{}{last}; allowed by {} ({})",
+        duration(grant.expires_at.saturating_sub(now)),
+        grant.uses,
+        if grant.uses == 1 { "" } else { "s" },
+        visible(&actors.name(&grant.by)),
+        visible(&grant.code)
+    ));
+    lines
 }
 
 #[cfg(test)]

@@ -228,13 +228,28 @@ fn show(out: Output, layout: &Layout, schedule: &Schedule) {
             ("next", Some(next)),
         ]);
     });
-    for (found, next) in problems(schedule, &record, now, was_killed) {
+    for (found, next) in found(schedule, &record, now, was_killed) {
         out.warn(&format!(
             "{} {}",
             one_line(&found, usize::MAX),
             one_line(&next, usize::MAX)
         ));
     }
+}
+
+/// What is wrong, and what to do. A folder that is gone is a problem now, and not when the next backup fails.
+fn found(schedule: &Schedule, record: &Record, now: u64, was_killed: bool) -> Vec<(String, String)> {
+    let mut found = problems(schedule, record, now, was_killed);
+    if found.is_empty() && !schedule.folder.is_dir() {
+        found.push((
+            format!(
+                "The folder of the scheduled backups is not there now: {}.",
+                schedule.folder.display()
+            ),
+            "Bring it back, or choose another one: `gsv backup schedule --to FOLDER`.".to_owned(),
+        ));
+    }
+    found
 }
 
 fn last_words(last: &Kept, now: u64) -> String {
@@ -287,7 +302,7 @@ pub fn standing(layout: &Layout) -> Option<Standing> {
         |last| format!("the last {}", ago(last.began_at, now)),
     );
     let line = format!("every {} to {}, {last}", schedule.interval(), schedule.folder.display());
-    let sentences = problems(&schedule, &record, now, record.was_killed(layout, &schedule));
+    let sentences = found(&schedule, &record, now, record.was_killed(layout, &schedule));
     let sentences = sentences
         .iter()
         .map(|(found, next)| one_line(&format!("{found} {next}"), usize::MAX));
@@ -308,7 +323,7 @@ pub fn check(report: &mut Report, layout: &Layout) {
     };
     let now = now_ms();
     let record = Record::read(layout, &schedule);
-    let found = problems(&schedule, &record, now, record.was_killed(layout, &schedule));
+    let found = found(&schedule, &record, now, record.was_killed(layout, &schedule));
     if found.is_empty() {
         let last = record
             .last()

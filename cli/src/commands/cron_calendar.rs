@@ -318,10 +318,7 @@ Tuesday 24 November 2026
             words(2, 1),
             "2 jobs and 1 heartbeat are paused because everything is stopped"
         );
-        assert_eq!(
-            words(1, 0),
-            "1 job is paused because everything is stopped"
-        );
+        assert_eq!(words(1, 0), "1 job is paused because everything is stopped");
         assert_eq!(words(0, 0), "");
     }
 

@@ -246,6 +246,8 @@ fn lines(state: &HeartbeatState, now: u64) -> Vec<String> {
         lines.push("runs now".to_owned());
     } else if let Some(at) = state.next_run_at_ms {
         lines.push(format!("next {}, {}", until(at, now), time(at)));
+    } else if state.problem.is_some() && state.every_ms.is_some() {
+        lines.push("paused until the problem is fixed".to_owned());
     }
     if let (Some(at), Some(status)) = (state.last_run_at_ms, state.last_status) {
         let why = state
@@ -317,6 +319,22 @@ mod tests {
         assert_eq!(lines(&was_on, 0), ["off", "in the last day 2 model runs for $0.0200"]);
         let one = HeartbeatState { runs: 1, ..was_on };
         assert_eq!(lines(&one, 0), ["off", "in the last day 1 model run for $0.0200"]);
+    }
+
+    #[test]
+    fn hb8_a_heartbeat_that_stands_still_has_no_next_time() {
+        let state: HeartbeatState = serde_json::from_value(json!({
+            "enabled": true, "everyMs": 1_800_000, "target": "last", "problem": "`unread: fax` names a channel that is not there.",
+            "runs": 0, "costUsd": 0.0, "skipped": {}
+        }))
+        .unwrap();
+        assert_eq!(
+            lines(&state, 0)[1..3],
+            [
+                "! `unread: fax` names a channel that is not there.",
+                "paused until the problem is fixed"
+            ]
+        );
     }
 
     #[test]

@@ -206,7 +206,11 @@ pub fn stopped_words(state: &StopState, url: &str) -> String {
         );
     }
     if let Some(at) = state.exported_at {
-        return format!("stopped since {}: messages wait. {}", time(state.since), resume_exported(at));
+        return format!(
+            "stopped since {}: messages wait. {}",
+            time(state.since),
+            resume_exported(at)
+        );
     }
     format!(
         "stopped since {}: messages wait. Go on with `gsv resume`",

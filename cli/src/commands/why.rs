@@ -3,8 +3,8 @@
 use gsv_protocol::errors;
 use gsv_protocol::methods::{CronList, CronRuns, JobGet, RunWhy};
 use gsv_protocol::types::{
-    AgentJob, CallId, CronListParams, CronRunsParams, JobGetParams, RunId, RunWhyParams, RunWhyResult, SessionKey, StoryCall, StoryDecision, StoryEnd,
-    StoryFailed, StorySent, StoryStep, Usage,
+    AgentJob, CallId, CronListParams, CronRunsParams, JobGetParams, RunId, RunWhyParams, RunWhyResult, SessionKey,
+    StoryCall, StoryDecision, StoryEnd, StoryFailed, StorySent, StoryStep, Usage,
 };
 
 use super::actors::Actors;
@@ -20,7 +20,7 @@ use crate::exit::{Failure, Outcome};
 use crate::units::{dollars, grouped, now_ms, time};
 
 /// Times that were skipped have no run.
-const SCHEDULED_RUNS: u32 = 50;
+const SCHEDULED_RUNS: u8 = 50;
 const IDS: &str = "Name a job (`gsv why JOB`), a call (`gsv why CALL`), or a run with its conversation (`gsv why RUN --session KEY`). The last run of a conversation: `gsv why --session KEY`.";
 
 /// A call's id has parts: `x7ab/r12/3/0`.

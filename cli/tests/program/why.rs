@@ -83,6 +83,35 @@ fn au7_a_job_that_has_no_run_says_whether_it_may_still_begin() {
 }
 
 #[test]
+fn au7_the_id_of_a_scheduled_job_stands_for_its_last_run() {
+    let key = "agent:main:cron:photos-lmivp";
+    let why = |runs: Value| {
+        played(&["why", "photos-lmivp"], |connection| {
+            no_run(connection, "photos-lmivp");
+            serve(connection, "cron.list", &json!({}), &json!({"jobs": [], "count": 0}));
+            let times = json!({"jobId": "photos-lmivp", "limit": 50});
+            let count = runs.as_array().map_or(0, Vec::len);
+            serve(connection, "cron.runs", &times, &json!({"runs": runs, "count": count}));
+            if count == 2 {
+                serve(
+                    connection,
+                    "run.why",
+                    &json!({"sessionKey": key, "runId": "cron-7"}),
+                    &json!({"sessionKey": key, "runId": "cron-7", "startedAt": 1, "end": "open", "left": 0,
+                        "usage": {"input": 0, "output": 0, "total": 0}, "steps": []}),
+                );
+            }
+        })
+    };
+    let skipped = json!({"id": 8, "jobId": "photos-lmivp", "ts": 9, "status": "skipped"});
+    let ran = json!({"id": 7, "jobId": "photos-lmivp", "ts": 8, "status": "ok", "sessionKey": key, "runId": "cron-7"});
+    let told = why(json!([skipped, ran])).ok();
+    assert!(told.stdout.contains(&format!("Run cron-7 in {key}")), "{}", told.stdout);
+    let none = why(json!([skipped])).failed(1);
+    assert!(none.stderr.contains("gsv cron runs photos-lmivp"), "{}", none.stderr);
+}
+
+#[test]
 fn au7_an_unknown_id_is_refused_with_the_ids_that_why_takes() {
     let says = |stderr: &str| {
         for part in [
@@ -97,12 +126,16 @@ fn au7_an_unknown_id_is_refused_with_the_ids_that_why_takes() {
     let run = played(&["why", "abc"], |connection| {
         no_run(connection, "abc");
         refuse(connection, "job.get", &json!({"job_id": "abc"}), "job.not_found", "");
+        serve(connection, "cron.list", &json!({}), &json!({"jobs": [], "count": 0}));
+        let times = json!({"jobId": "abc", "limit": 50});
+        refuse(connection, "cron.runs", &times, "cron.not_found", "");
     })
     .failed(1);
     says(&run.stderr);
     // No job has such an id.
     let run = played(&["why", "R-1"], |connection| {
         no_run(connection, "R-1");
+        serve(connection, "cron.list", &json!({}), &json!({"jobs": [], "count": 0}));
     })
     .failed(1);
     says(&run.stderr);

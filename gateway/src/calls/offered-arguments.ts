@@ -24,8 +24,7 @@ export function notOffered({ name, tool, schema, args, machine, isAway = false }
   if (outside !== undefined) return outside;
   if (!isJsonObject(schema)) return undefined;
   const sandbox = machine?.sandbox?.profile;
-  const required = Array.isArray(schema["required"]) ? schema["required"] : [];
-  const missing = required.filter((one): one is string => typeof one === "string" && !Object.hasOwn(args, one));
+  const missing = missingOf(schema, args);
   if (missing.length > 0)
     return `Not run: ${name} needs ${missing.map((one) => `\`${one}\``).join(", ")}. Make the call again with all of them.`;
   const properties = schema["properties"];
@@ -54,6 +53,25 @@ export function notOffered({ name, tool, schema, args, machine, isAway = false }
   return `Not run: ${why}, so \`${SANDBOX}\` can't be \`${value}\` there. ${instead}`;
 }
 
+/** For a person: which arguments the call lacks, and which the tool does not have. Undefined: it lacks none. */
+export function missingText(name: string, schema: unknown, args: Offered["args"]): string | undefined {
+  const missing = missingOf(schema, args);
+  if (missing.length === 0) return undefined;
+  const properties = isJsonObject(schema) ? schema["properties"] : undefined;
+  const unknown = isJsonObject(properties) ? Object.keys(args).filter((one) => !Object.hasOwn(properties, one)) : [];
+  const also = unknown.length === 0 ? "" : ` It has no ${namesText(unknown)}.`;
+  return `${name} needs ${namesText(missing)}.${also}`;
+}
+function missingOf(schema: unknown, args: Offered["args"]): readonly string[] {
+  const required = isJsonObject(schema) && Array.isArray(schema["required"]) ? schema["required"] : [];
+  return required.filter((one): one is string => typeof one === "string" && !Object.hasOwn(args, one));
+}
+const namesText = (names: readonly string[]): string =>
+  names
+    .slice(0, SHOWN)
+    .map((one) => `\`${one.slice(0, SHOWN_CHARS)}\``)
+    .join(", ");
+
 /** A file outside the only folder that the machine's tools for files use. */
 function outsideOf({ fileRoots, toolCapabilities }: Machine, tool: string, args: Offered["args"]): string | undefined {
   const path = Object.hasOwn(args, "path") ? args["path"] : undefined;
@@ -68,6 +86,7 @@ function outsideOf({ fileRoots, toolCapabilities }: Machine, tool: string, args:
 
 /** Entries of a list that the model is told. */
 const SHOWN = 10;
+const SHOWN_CHARS = 64;
 /** An address or `localhost` that the machine's owner has not listed (rule SB17). */
 function addressNotListed(sandbox: NodeSandbox | undefined, args: Offered["args"]): string | undefined {
   const listed = sandbox?.addresses;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { asCapability, type NodeEntry, type NodeSandbox, type SandboxProfile } from "../../../protocol/gen/types.ts";
-import { notOffered } from "./offered-arguments.ts";
+import { missingText, notOffered } from "./offered-arguments.ts";
 
 const bash = (sandboxes: readonly string[] | undefined): object => ({
   type: "object",
@@ -126,4 +126,12 @@ describe("[AP17] a call that is refused in any case", () => {
     };
     assert.equal(notOffered(away), undefined);
   });
+});
+
+it("[PO11] a person is told which arguments a call lacks, and which its tool does not have", () => {
+  const schema = { properties: { command: {}, workdir: {} }, required: ["command"] };
+  assert.equal(missingText("lap__Bash", schema, { cmd: "echo hi" }), "lap__Bash needs `command`. It has no `cmd`.");
+  assert.equal(missingText("lap__Bash", schema, {}), "lap__Bash needs `command`.");
+  assert.equal(missingText("lap__Bash", schema, { command: "x", other: 1 }), undefined);
+  assert.equal(missingText("lap__Bash", {}, { cmd: "x" }), undefined);
 });

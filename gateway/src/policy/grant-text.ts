@@ -16,8 +16,19 @@ export const GRANT_MS: Readonly<Record<Exclude<GrantChoice, "always">, number>> 
 
 type Visible = (text: string) => string;
 
+/** Of hosts: what becomes of the answer when a conversation has read what one of them says (rule SB17). `open`: no answer is chosen yet. */
+const HEARD = {
+  open: "; in a conversation that has read an answer of such a host, only `session` holds",
+  timed: "; it does not hold in a conversation that has read an answer of such a host",
+  session: "",
+} as const;
+
 /** "`git push` with any further arguments, in the workspace of laptop, in the sandbox workspace, by the agent main". */
-export function scopeText({ agentId, tool, nodeId, workspace, what }: GrantScope, visible: Visible): string {
+export function scopeText(
+  { agentId, tool, nodeId, workspace, what }: GrantScope,
+  visible: Visible,
+  choice: keyof typeof HEARD = "open",
+): string {
   const on =
     nodeId === undefined ? "" : ` of ${visible(nodeId)}${workspace === undefined ? "" : ` (${visible(JSON.stringify(workspace))})`}`;
   const by = `by the agent ${visible(agentId)}`;
@@ -29,7 +40,7 @@ export function scopeText({ agentId, tool, nodeId, workspace, what }: GrantScope
     case "line":
       return `exactly \`${visible(inTicks(what.line))}\`, whatever it finds then, ${placeText(what, on, visible)}, ${by}`;
     case "hosts":
-      return `any command in the sandbox ${what.sandbox}${on} with access to ${what.hosts.map(visible).join(", ")}, which can be sent what the command reads, ${by}; once a conversation has read an answer of such a host, only \`session\` still holds in it`;
+      return `any command in the sandbox ${what.sandbox}${on}, ${by}; it may reach ${what.hosts.map(visible).join(", ")}, and send there what it reads${HEARD[choice]}`;
     case "files":
       return `${visible(tool)} of files in ${what.folder === "" ? `the workspace${on}` : `the folder ${visible(what.folder)}${on}`} and below, ${by}`;
     case "destination":
@@ -51,7 +62,7 @@ const inTicks = (text: string): string => text.replaceAll("`", "\\u0060");
 
 /** What an answer allows beside the call. For how long is in its name. */
 export function choiceText(choice: GrantChoice, scope: GrantScope, always: Omit<ApprovalRule, "id"> | undefined, visible: Visible): string {
-  if (choice !== "always") return scopeText(scope, visible);
+  if (choice !== "always") return scopeText(scope, visible, choice === "session" ? choice : "timed");
   const rule = always === undefined ? "nothing" : ruleText(always, visible);
   return `a rule that allows ${rule}, for every agent and in each of your own conversations, in each mode, until you remove it; \`gsv approval grants\` lists it`;
 }

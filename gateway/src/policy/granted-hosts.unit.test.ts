@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import type { SandboxProfile } from "../../../protocol/gen/types.ts";
 import type { PolicyCall } from "../ports/policy.ts";
 import { decide, policyOf } from "./decide.ts";
-import { scopeText } from "./grant-text.ts";
+import { choiceText, scopeText } from "./grant-text.ts";
 import type { Grant } from "../ports/grants.ts";
 import { at, bash } from "./grant-cases.ts";
 import { covers, scopeOf } from "./grants.ts";
@@ -25,9 +25,13 @@ describe("[SB17] hosts that an answer allows", () => {
       assert.equal(asks(hosts), undefined, JSON.stringify(hosts));
     assert.equal(asks(["a.org"], { env: {} }), undefined);
     for (const sandbox of ["off", "strict"] as const) assert.equal(asks(["a.org"], {}, sandbox), undefined, sandbox);
+    const text =
+      "any command in the sandbox workspace of lap, by the agent main; it may reach a.org:8080, b.org, and send there what it reads";
+    assert.equal(scopeText(both, String), `${text}; in a conversation that has read an answer of such a host, only \`session\` holds`);
+    assert.equal(choiceText("session", both, undefined, String), text);
     assert.equal(
-      scopeText(both, (text) => text),
-      "any command in the sandbox workspace of lap with access to a.org:8080, b.org, which can be sent what the command reads, by the agent main; once a conversation has read an answer of such a host, only `session` still holds in it",
+      choiceText("8h", both, undefined, String),
+      `${text}; it does not hold in a conversation that has read an answer of such a host`,
     );
   });
   // The node's `HostRule` is tested with the same ones (`sb14_hosts_are_written_in_one_way` in gsv-sandbox).

@@ -276,6 +276,14 @@ describe("[TA9] [S10] a change of a protected file", () => {
     readonly byOthers?: boolean;
     readonly config?: ApprovalConfig;
   }
+  test("[GR4] a question that /trust would spare does not say that such calls ask each time for ever", () => {
+    const granted = { grants: [], agentId: "main", sandbox: "off" as const };
+    const context = { policy: policyOf({}, engine), isOwners: true, granted };
+    const asked = decide(write("SOUL.md"), { ...context, taint: of("files") });
+    assert.match(asked.verdict === "ask" ? asked.why : "", /send \/trust .* do not ask\. Until then such calls ask each time\.$/);
+    const others = decide(write("SOUL.md"), { ...context, byOthers: true });
+    assert.match(others.verdict === "ask" ? others.why : "", /It can be allowed once only: such calls ask each time\.$/);
+  });
   const verdict = (call: PolicyCall, { label, mode, byOthers = false, config = {} }: Who): string => {
     const { verdict, rule } = decide(call, { policy: policyOf(config, engine), mode, isOwners: true, taint: label && of(label), byOthers });
     return `${verdict} ${rule}`;

@@ -124,7 +124,7 @@ export const shownGrant = ({
   id,
   agentId: scope.agentId as ApprovalGrant["agentId"],
   ...(sessionId === undefined ? {} : { sessionKey: sessionKey as NonNullable<ApprovalGrant["sessionKey"]> }),
-  text: scopeText(scope, visible).slice(0, 4096),
+  text: scopeText(scope, visible, sessionId === undefined ? "timed" : "session").slice(0, 4096),
   code,
   by: by.slice(0, 512),
   createdAt,

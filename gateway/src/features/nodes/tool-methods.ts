@@ -3,6 +3,7 @@ import { ERRORS } from "../../../../protocol/gen/errors.ts";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { asCallId, asNodeId, type CallId, type ToolProgressEvent, type ToolResultParams } from "../../../../protocol/gen/types.ts";
 import { isJsonObject } from "../../../../protocol/runtime/json-object.ts";
+import { missingText } from "../../calls/offered-arguments.ts";
 import { hideIn } from "../../calls/secrets.ts";
 import type { Connection } from "../../kernel/connections.ts";
 import { type Handlers, type FrameRules, LATER } from "../../kernel/feature.ts";
@@ -124,11 +125,14 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
 
   const policies = new Policies();
   /** The denial of a client's call. A client has no conversation, so the configured mode decides. */
-  const denial = async ({ definition: { name }, tool, target, policyClass }: ToolEntry, args: Arguments): Promise<Failure | undefined> => {
+  const denial = async ({ definition: { name, inputSchema }, tool, target, policyClass }: ToolEntry, args: Arguments): Promise<Failure | undefined> => {
     const policy = await policies.of(config.effective().toolApproval);
     const sandbox = target.kind === "node" ? ports.nodes.sandboxOf(target.nodeId) : undefined;
     const decision = decide({ name, tool, target, policyClass, args, sandbox }, { policy, isOwners: true });
     if (decision.verdict === "allow") return undefined;
+    // Else the question would be about a call that no machine makes.
+    const missing = decision.verdict === "ask" ? missingText(name, inputSchema, args) : undefined;
+    if (missing !== undefined) return fail("tool.bad_args", missing);
     const { rule, text } = decision.verdict === "ask" ? unanswered(decision) : decision;
     return fail(rule === POLICY_ERROR ? "policy.error" : "policy.denied", text);
   };

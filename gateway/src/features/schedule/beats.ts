@@ -105,6 +105,12 @@ export class Beats {
     return main.ok ? succeed(await checkBeat(this.#ports, agentId, main.key)) : fail("internal");
   }
 
+  /** The agents whose heartbeat looks at nothing until something is fixed. */
+  async standing(): Promise<ReadonlySet<string>> {
+    const { states } = await this.status();
+    return new Set(Object.entries(states).flatMap(([agentId, { problem }]) => (problem === undefined ? [] : [agentId])));
+  }
+
   async #stateOf(agentId: string): Promise<HeartbeatState> {
     const { store, rows } = this.#ports;
     const read = rows.settings(agentId);
@@ -121,7 +127,8 @@ export class Beats {
       everyMs,
       target,
       ...(hours === undefined ? {} : { activeHours: { start: clock(hours.start), end: clock(hours.end), timezone: hours.tz } }),
-      ...(job.nextAt === undefined || !job.enabled ? {} : { nextRunAtMs: job.nextAt }),
+      // Its time comes, but nothing is looked at until the problem is fixed.
+      ...(job.nextAt === undefined || !job.enabled || problem !== undefined ? {} : { nextRunAtMs: job.nextAt }),
       ...(job.paused === undefined ? {} : { paused: job.paused }),
       ...failingOf(job),
       ...(problem !== undefined || stillStands(instructions, condition) ? happened : withoutWrong(happened)),

@@ -83,7 +83,7 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & W
           beats: new Beats({ ...ports, store, rows, runner }),
           runner,
           shownRun: (run) => shownRun(run, ports.stopped() !== undefined),
-          upcoming: (params) => whatComes({ ...ports, store, rows, engine: cronLines }, params),
+          upcoming: (params, standing) => whatComes({ ...ports, store, rows, engine: cronLines }, params, standing),
         };
       }),
     );
@@ -138,7 +138,7 @@ interface Work {
   readonly runner: Runner;
   /** With what a run waits for, now. */
   readonly shownRun: (run: JobRun) => CronRun;
-  readonly upcoming: (params: ParamsOf<"cron.upcoming">) => ResultOf<"cron.upcoming">;
+  readonly upcoming: (params: ParamsOf<"cron.upcoming">, standing: ReadonlySet<string>) => ResultOf<"cron.upcoming">;
 }
 
 const scheduleMethods = (store: JobStore, load: () => Promise<Work>, isStopped: () => boolean): Handlers => ({
@@ -163,7 +163,10 @@ const scheduleMethods = (store: JobStore, load: () => Promise<Work>, isStopped: 
     return succeed({ jobs: all.map((job) => jobs.shown(job)), count: all.length });
   },
   "cron.preview": async (_caller, params) => (await load()).jobs.preview(params),
-  "cron.upcoming": async (_caller, params) => succeed((await load()).upcoming(params)),
+  "cron.upcoming": async (_caller, params) => {
+    const { beats, upcoming } = await load();
+    return succeed(upcoming(params, await beats.standing()));
+  },
   "cron.add": async (_caller, params) => (await load()).jobs.add(params),
   "cron.update": async (_caller, params) => (await load()).jobs.update(params),
   "cron.remove": (_caller, { id }) => succeed({ ok: true, removed: store.remove(id) }),

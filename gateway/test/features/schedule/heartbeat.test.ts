@@ -188,10 +188,14 @@ describe("[HB4] the conditions of HEARTBEAT.md", () => {
     expect(await status(), "before a look").toMatchObject({
       problem: expect.stringContaining("`unread: fax` in HEARTBEAT.md names a channel"),
     });
+    expect(await status(), "no time is announced").not.toHaveProperty("nextRunAtMs");
+    const coming = async () => (await stage.peer.ok<ResultOf<"cron.upcoming">>("cron.upcoming", {})).next;
+    expect(await coming()).toEqual([]);
     await stage.peer.ok("heartbeat.trigger");
     expect(await status()).toMatchObject({ problem: expect.stringContaining("`unread: fax`"), skipped: { wrong: 1 } });
     await instructions("- look");
     const repaired = await status();
+    expect([repaired.nextRunAtMs, (await coming()).length]).toEqual([expect.any(Number), 1]);
     expect([repaired.problem, repaired.lastSkip, repaired.lastReason, repaired.lastStatus]).toEqual([
       undefined,
       undefined,
