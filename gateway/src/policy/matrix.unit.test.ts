@@ -276,7 +276,7 @@ describe("[TA9] [S10] a change of a protected file", () => {
     readonly byOthers?: boolean;
     readonly config?: ApprovalConfig;
   }
-  test("[GR4] a question that /trust would spare does not say that such calls ask each time for ever", () => {
+  test("[GR4] a question that /trust would spare says until when such calls ask", () => {
     const granted = { grants: [], agentId: "main", sandbox: "off" as const };
     const context = { policy: policyOf({}, engine), isOwners: true, granted };
     const asked = decide(write("SOUL.md"), { ...context, taint: of("files") });

@@ -242,6 +242,16 @@ describe("compaction for headroom", () => {
     expect(await stage.ended("run-after")).toBe("final");
     expect(users([...seen])).toEqual(["go on"]);
   });
+  it("[R6] an abort with the id of `/compact`, as the chat sends it, stops the compaction, and nothing is removed", async () => {
+    const stage = stageOf(200_000);
+    const s = await full(stage, { isOwnersSession: true });
+    const before = stage.calls.length;
+    const asked = s.send("c", "/compact");
+    await until("the summary to be asked for", () => stage.calls[before]);
+    expect(value(await s.port.abort("run-c"))).toMatchObject({ ok: true, wasRunning: true });
+    expect(value(await asked)).toMatchObject({ error: expect.stringMatching(/^The compaction was stopped, and nothing was removed: /) });
+    expect(value(await s.port.preview({})).messages).toHaveLength(12);
+  });
   it("[R6] session.compact summarises on request, /status shows the size, and a model that fails leaves a note", async () => {
     const stage = stageOf(200_000);
     const s = await full(stage, { isOwnersSession: true });

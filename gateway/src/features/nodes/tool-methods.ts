@@ -125,7 +125,10 @@ export function toolMethods(ports: ToolMethodPorts): Handlers {
 
   const policies = new Policies();
   /** The denial of a client's call. A client has no conversation, so the configured mode decides. */
-  const denial = async ({ definition: { name, inputSchema }, tool, target, policyClass }: ToolEntry, args: Arguments): Promise<Failure | undefined> => {
+  const denial = async (
+    { definition: { name, inputSchema }, tool, target, policyClass }: ToolEntry,
+    args: Arguments,
+  ): Promise<Failure | undefined> => {
     const policy = await policies.of(config.effective().toolApproval);
     const sandbox = target.kind === "node" ? ports.nodes.sandboxOf(target.nodeId) : undefined;
     const decision = decide({ name, tool, target, policyClass, args, sandbox }, { policy, isOwners: true });

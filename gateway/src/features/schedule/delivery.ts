@@ -52,7 +52,7 @@ export class Delivery {
     const named = spec.sessionKey === undefined ? undefined : this.#named(spec.sessionKey);
     return named?.address.agentId === agentId && this.#ports.sessions.isOwners(named) ? named : undefined;
   }
-  /** What a job that names no conversation has to tell goes where its kind is told: nobody may look at the main conversation (rule NT5). */
+  /** What a job that names no conversation has to tell goes where its kind is told: nothing shows the main conversation (rule NT5). */
   #toldIn(job: Job): { readonly inSession?: string } {
     const inSession = this.#ownNamedBy(job)?.key;
     return inSession === undefined ? {} : { inSession };

@@ -10,7 +10,15 @@ import type { Result } from "../../ports/result.ts";
 import type { SearchableSessions, SearchPort } from "../../ports/search.ts";
 import type { SessionIdentity, SessionPort } from "../../ports/session.ts";
 import type { SessionToSession, SessionToSessionSent } from "../../ports/session-to-session.ts";
-import type { DeletionPort, RestoredCopy, SessionsPort, SettledPort, StopListenerPort, StopPort, ExportedPort } from "../../ports/sessions.ts";
+import type {
+  DeletionPort,
+  RestoredCopy,
+  SessionsPort,
+  SettledPort,
+  StopListenerPort,
+  StopPort,
+  ExportedPort,
+} from "../../ports/sessions.ts";
 import { createArchiveReader } from "../../storage/archive-reader.ts";
 import type { Bucket } from "../../storage/bucket.ts";
 import { archiveMethods } from "./archives.ts";

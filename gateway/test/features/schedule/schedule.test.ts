@@ -328,7 +328,10 @@ describe("[SC6] [SC8] [SC9] what a job may do", () => {
     await add(task({ spec: { mode: "task", message: "x", to: "whatsapp/default/dm/31600000000@s.whatsapp.net" } }));
     pass(HOUR);
     const run = await becomes("error");
-    expect(run).toMatchObject({ summary: "the report", error: expect.stringMatching(/^The answer was not delivered\. GSV may not write to /) });
+    expect(run).toMatchObject({
+      summary: "the report",
+      error: expect.stringMatching(/^The answer was not delivered\. GSV may not write to /),
+    });
     expect(run.error).not.toContain("You may write");
   });
   it("[NT5] a failed job with a place is told where a test of its notification is told", async () => {
@@ -348,8 +351,10 @@ describe("[SC6] [SC8] [SC9] what a job may do", () => {
   });
   it("[SC8] a place that can't be reached now is accepted with a warning for the owner", async () => {
     useWhatsapp();
+    let count = 0;
     const warned = async (to: string): Promise<string | undefined> =>
-      (await stage.peer.ok<{ warning?: string }>("cron.add", task({ id: undefined, spec: { mode: "task", message: "x", to } }))).warning;
+      (await stage.peer.ok<{ warning?: string }>("cron.add", task({ id: `r${++count}`, spec: { mode: "task", message: "x", to } })))
+        .warning;
     expect(await warned("whatsapp/default/dm/31600000000@s.whatsapp.net")).toMatch(
       /^A message to whatsapp\/default\/dm\/31600000000@s\.whatsapp\.net would not arrive now\. GSV may not write to .* is not approved\. Requests: `gsv pair list`\. The account default of whatsapp is not connected/,
     );
