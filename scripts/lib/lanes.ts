@@ -83,12 +83,10 @@ interface CargoOptions {
 }
 /** A first compilation gains nothing from what the compiler keeps for the next one, and writing that takes a part of its time. */
 const FIRST: Readonly<Record<string, string>> = existsSync(join(targetDir(), "debug")) ? {} : { CARGO_INCREMENTAL: "0" };
-/** Clippy compiles the workspace in place of rustc (compile-and-lint). */
+/** Clippy compiles the workspace in place of rustc, so that its lints cost no compilation of their own. */
 const LINTER = "clippy-driver";
 const HAS_LINTER = (process.env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, LINTER)));
-const LINTS: Readonly<Record<string, string>> = HAS_LINTER
-  ? { RUSTC_WORKSPACE_WRAPPER: join(ROOT, "scripts", "lib", "compile-and-lint") }
-  : {};
+const LINTS: Readonly<Record<string, string>> = HAS_LINTER ? { RUSTC_WORKSPACE_WRAPPER: LINTER } : {};
 const cargo = (args: readonly string[], log: string, { before = [], env = {} }: CargoOptions = {}): Promise<RunResult> => {
   const [program = "cargo", ...rest] = [...before, "cargo", ...args];
   return run(program, rest, { cwd: ROOT, logFile: log, env: { CARGO_TERM_COLOR: "never", ...LINTS, ...FIRST, ...env } });

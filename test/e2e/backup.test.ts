@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { BIN, type Client, Machine, type Ran, transcript, until } from "./support.ts";
@@ -273,8 +273,10 @@ describe("a copy that is restored beside its gateway", () => {
     assert.match((await machine.gsv(["stop"])).stderr, /Nothing was running/);
   });
 
-  it("[BK23] a resume starts its channels and answers what waited", async () => {
+  it("[BK23] a resume starts its channels and answers what waited, also after one that was killed", async () => {
     assert.equal((await there("up")).code, 0);
+    // As a resume leaves it that was killed before it had told the gateway.
+    rmSync(join(copy, "gateway", "start-stopped"));
     const resumed = await there("resume");
     assert.deepEqual([resumed.code, /Resumed\.[\s\S]*both act now/.test(resumed.stderr)], [0, true], resumed.stderr);
     assert.match(config(), /channel-example/);

@@ -151,8 +151,11 @@ describe("a home that moves", () => {
     assert.match((await done(target, "deploy", "import", file)).stderr, /imported before/);
   });
 
-  it("[MV14] the source stays stopped until it is resumed", async () => {
-    assert.match(await source.ok("status"), /stopped/i);
+  it("[MV14] the source stays stopped until it is resumed by one who knows of the export", async () => {
+    assert.match(await source.ok("status"), /stopped since[\s\S]*Its home was exported at[\s\S]*`gsv resume --exported`/);
+    const refused = await source.gsv(["resume"]);
+    assert.deepEqual([refused.code, /home of this gateway was exported/.test(refused.stderr)], [1, true], refused.stderr);
+    assert.match(await source.ok("status"), /stopped since/);
   });
 
   it("[MV13] exported there and imported once more, it is byte-identical", async () => {

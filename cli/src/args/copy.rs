@@ -11,7 +11,7 @@ pub struct Copy {
     /// File to copy, as in laptop:reports/may.pdf, gsv:notes.zip or ./photo.jpg
     #[arg(value_name = "SOURCE")]
     pub source: String,
-    /// Where to, as in gsv:reports/may.pdf or desktop:notes.zip; with `/` at its end, the copy keeps the name of the source
+    /// Copy to here, as in gsv:reports/may.pdf or desktop:notes.zip; with `/` at its end, keep the name of the source
     #[arg(value_name = "DESTINATION")]
     pub destination: String,
     /// Copy a folder of this machine or of the workspace, with everything in it but links

@@ -19,7 +19,7 @@ pub enum CronCommand {
     },
     /// Show the times to come of all jobs and heartbeats, day by day
     Calendar {
-        /// How many days, today included. The usual 8 end with the same weekday
+        /// Show this many days, including today
         #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=31))]
         days: u8,
     },

@@ -73,8 +73,8 @@ pub struct Archive<'a> {
 
 /// The file of a backup, and its size. Fails where there is none, so that no passphrase is asked for.
 pub fn file_of(path: &Path) -> Outcome<(File, u64)> {
-    let next = "Check the path: `gsv backup verify FILE`.";
-    // A pipe is not waited for; a plain file is read as ever.
+    let next = "Check the path of the backup.";
+    // A pipe is not waited for; a plain file is read as without the flag.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
     let file = file.or_fail(format_args!("open {}", path.display()), next)?;

@@ -246,7 +246,10 @@ pub async fn stopped(cancelled: impl Future<Output = bool>, otherwise: Unconfirm
         return interrupted;
     }
     let (goes_on, next) = match otherwise {
-        Unconfirmed::EndsByItself => ("for up to five minutes", String::new()),
+        Unconfirmed::EndsByItself => (
+            "for up to five minutes",
+            "The same command goes on where it was stopped.".to_owned(),
+        ),
         Unconfirmed::GoesOn { destination } => (
             "to its end",
             format!(
@@ -277,10 +280,10 @@ pub fn failure_of(transfer: &Transfer) -> Option<Failure> {
         (format!("{} exists already.", shown(&transfer.destination)), next)
     } else if failure.is(&errors::PATH_OUTSIDE_WORKSPACE) && failed_end(transfer).starts_with(OWN) {
         let message = format!(
-            "A link leads {} out of the folder. Remove the link, or copy to another folder.",
+            "{} is outside of the folder, most likely behind a link.",
             shown(failed_end(transfer))
         );
-        (message, "")
+        (message, "Remove the link, or copy to another folder.")
     } else if ["tool.", "path.", "file."]
         .iter()
         .any(|family| reason.starts_with(family))

@@ -109,10 +109,10 @@ fn notes(result: &CronUpcomingResult, days: u8) -> Vec<String> {
     if result.days.is_empty() && result.left_out == 0 {
         let days = match days {
             0 | 1 => "today".to_owned(),
-            days => format!("today or {}", after_today(days - 1)),
+            days => format!("in the next {days} days"),
         };
         notes.push(format!(
-            "Nothing comes {days}. All jobs: `gsv cron list`; heartbeats: `gsv heartbeat status`."
+            "Nothing is scheduled {days}. All jobs: `gsv cron list`; heartbeats: `gsv heartbeat status`."
         ));
     }
     if result.left_out > 0 {
@@ -128,13 +128,6 @@ fn notes(result: &CronUpcomingResult, days: u8) -> Vec<String> {
         ));
     }
     notes
-}
-
-fn after_today(days: u8) -> String {
-    match days {
-        1 => "tomorrow".to_owned(),
-        days => format!("in the {days} days after it"),
-    }
 }
 
 /// `gsv status`: the next times as a table, or what waits while everything is stopped.
@@ -281,10 +274,10 @@ Tuesday 24 November 2026
         let none = |days| notes(&result(&json!({})), days).join("\n");
         assert_eq!(
             none(8),
-            "Nothing comes today or in the 7 days after it. All jobs: `gsv cron list`; heartbeats: `gsv heartbeat status`."
+            "Nothing is scheduled in the next 8 days. All jobs: `gsv cron list`; heartbeats: `gsv heartbeat status`."
         );
-        assert!(none(2).starts_with("Nothing comes today or tomorrow."));
-        assert!(none(1).starts_with("Nothing comes today."));
+        assert!(none(2).starts_with("Nothing is scheduled in the next 2 days."));
+        assert!(none(1).starts_with("Nothing is scheduled today."));
     }
 
     #[test]

@@ -100,7 +100,8 @@ fn cap(cap: &UsageCap) -> [String; 5] {
         amount(cap.reserved),
         match cap.allowed {
             Some(allowed) => format!(
-                "{} and {} that you allowed",
+                "{} ({} set + {} that you allowed)",
+                amount(cap.limit),
                 amount((cap.limit - allowed).max(0.0)),
                 amount(allowed)
             ),

@@ -22,6 +22,8 @@ const REPAIR: &str = "Fix it with an editor, or move it away and run `gsv up` ag
 
 /// Tables of the reference's file. `session` is a string in a file of GSV.
 const FOREIGN_TABLES: [&str; 6] = ["gateway", "cloudflare", "release", "r2", "session", "channels"];
+/// Settings that belong to one gateway: those of two gateways are never mixed.
+const OF_ONE_GATEWAY: [Key; 4] = [Key::Url, Key::Token, Key::NodeId, Key::NodeToken];
 /// Settings that the reference's file cannot have, or that only GSV reads.
 const NEVER_FOREIGN: [Key; 4] = [Key::Url, Key::Token, Key::Session, Key::NodeToken];
 
@@ -32,9 +34,18 @@ pub struct Config {
     /// `config.toml` belongs to the reference's command line.
     is_foreign: bool,
     /// What was set or removed since it was read, in order: `save` makes these changes in what is stored then.
-    changes: Vec<(Key, Option<String>)>,
+    changes: Vec<Change>,
     /// No other command changes the files meanwhile.
     lock: Option<Arc<Lock>>,
+}
+
+#[derive(Debug, Clone)]
+struct Change {
+    key: Key,
+    /// `None`: it is removed.
+    value: Option<String>,
+    /// The value when the files were read, in the first change of the key.
+    before: Option<String>,
 }
 
 impl Config {
@@ -117,8 +128,15 @@ impl Config {
                 .get(key)
                 .or_else(|| shared.filter(|value| key.check(value).is_ok()))
         } else {
-            shared.or_else(|| self.own.get(key))
+            shared.or_else(|| self.own.get(key).filter(|_| self.is_own_of_the_same_gateway(key)))
         }
+    }
+
+    /// Whether a setting that `config.toml` lacks may come from `gsv.toml`. A command that was killed between the two files, or another program,
+    /// leaves them with different gateways: `config.toml` is then the one that is used, without the tokens of the other.
+    fn is_own_of_the_same_gateway(&self, key: Key) -> bool {
+        let is_same = |of: Key| self.shared.get(of).is_none() || self.shared.get(of) == self.own.get(of);
+        !OF_ONE_GATEWAY.contains(&key) || OF_ONE_GATEWAY.into_iter().all(is_same)
     }
 
     /// The value to show: a secret keeps only its kind, its public id and its last four characters.
@@ -140,8 +158,13 @@ impl Config {
 
     /// Whether it was set.
     fn change(&mut self, key: Key, value: Option<&str>) -> bool {
-        let was_set = self.get(key).is_some();
-        self.changes.push((key, value.map(str::to_owned)));
+        let before = self.get(key).map(str::to_owned);
+        let was_set = before.is_some();
+        self.changes.push(Change {
+            key,
+            value: value.map(str::to_owned),
+            before,
+        });
         let Some(value) = value else {
             let was_shared = self.shared.unset(key);
             return self.own.unset(key) || was_shared;
@@ -159,11 +182,23 @@ impl Config {
     }
 
     /// What another command has stored since this was read stays, unless this has changed the same settings.
+    ///
+    /// # Errors
+    /// Another command has changed the gateway meanwhile, or has stored what this removes. Nothing was stored.
     pub fn save(&mut self) -> Outcome {
         let _lock = self.lock()?;
         if self.lock.is_none() {
             let mut stored = Self::load_from(self.shared.path.clone())?;
-            for (key, value) in &self.changes {
+            if self.is_for_another_gateway(&stored) {
+                return Err(Failure::failed(
+                    format!(
+                        "Another command changed the gateway or its tokens in {} meanwhile, so nothing was stored.",
+                        self.file().display()
+                    ),
+                    "Run the command again.",
+                ));
+            }
+            for Change { key, value, .. } in &self.changes {
                 stored.change(*key, value.as_deref());
             }
             *self = stored;
@@ -173,10 +208,31 @@ impl Config {
         Ok(())
     }
 
+    /// Whether the changes were made for another gateway than the one that is stored now, or remove what was stored since.
+    fn is_for_another_gateway(&self, stored: &Self) -> bool {
+        let first = |key: Key| self.changes.iter().find(|change| change.key == key);
+        let read = |key: Key| first(key).map_or_else(|| self.get(key), |change| change.before.as_deref());
+        let mut changed = OF_ONE_GATEWAY
+            .into_iter()
+            .filter(|key| first(*key).is_some())
+            .peekable();
+        if changed.peek().is_none() {
+            return false;
+        }
+        let url = stored.get(Key::Url);
+        let is_other = url != read(Key::Url) && url != self.get(Key::Url);
+        is_other
+            || changed.any(|key| self.get(key).is_none() && stored.get(key).is_some_and(|now| Some(now) != read(key)))
+    }
+
     fn write(&mut self) -> Outcome {
         for key in Key::ALL {
-            if let Some(value) = self.get(key).map(str::to_owned) {
-                self.own.set(key, &value);
+            match self.get(key).map(str::to_owned) {
+                Some(value) => self.own.set(key, &value),
+                // Else it would be read again, once both files name the same gateway.
+                None => {
+                    self.own.unset(key);
+                }
             }
         }
         // The reference cannot read a `config.toml` whose `session` is a string.
@@ -371,6 +427,69 @@ mod tests {
         other.save().unwrap();
         node.save().unwrap();
         assert_eq!(load().get(Key::NodeToken), Some("gsv_node_x_z"));
+    }
+
+    #[test]
+    fn rm9_rm11_a_token_is_never_stored_beside_another_gateway_and_a_new_one_never_removed() {
+        let (_dir, path) = file(
+            "url = \"wss://x.example/ws\"\n[node]\nid = \"desk\"\ntoken = \"gsv_node_x_y\"\n",
+            0o600,
+        );
+        let load = || Config::load_from(path.clone()).unwrap();
+        // A node asks X for a token while another command joins Y.
+        let (mut node, mut forget, mut client) = (load(), load(), load());
+        let mut join = load();
+        join.set(Key::Url, "wss://y.example/ws").unwrap();
+        join.set(Key::NodeToken, "gsv_node_x_of-y").unwrap();
+        join.save().unwrap();
+        node.set(Key::NodeId, "desk").unwrap();
+        node.set(Key::NodeToken, "gsv_node_x_new").unwrap();
+        assert!(node.save().unwrap_err().message.contains("nothing was stored"));
+        forget.unset(Key::NodeToken);
+        assert!(forget.save().is_err());
+        assert_eq!(load().get(Key::NodeToken), Some("gsv_node_x_of-y"));
+        // Settings of no gateway are stored.
+        client.set(Key::Session, "work").unwrap();
+        client.save().unwrap();
+        assert_eq!(load().get(Key::Session), Some("work"));
+        // At the same gateway, a token that was stored meanwhile is not removed.
+        let (mut forget, mut other) = (load(), load());
+        other.set(Key::NodeToken, "gsv_node_x_newer").unwrap();
+        other.save().unwrap();
+        forget.unset(Key::NodeId);
+        forget.unset(Key::NodeToken);
+        assert!(forget.save().is_err());
+        assert_eq!(
+            (load().get(Key::NodeId), load().get(Key::NodeToken)),
+            (Some("desk"), Some("gsv_node_x_newer"))
+        );
+    }
+
+    #[test]
+    fn rm9_rm11_a_command_that_is_killed_between_the_two_files_mixes_no_gateways() {
+        let (_dir, path) = file("url = \"wss://a.example/ws\"\ntoken = \"gsv_client_x_a\"\n", 0o600);
+        let load = || Config::load_from(path.clone()).unwrap();
+        load().save().unwrap();
+        let of_a = fs::read_to_string(&path).unwrap();
+        let mut join = load();
+        join.set(Key::Url, "wss://b.example/ws").unwrap();
+        join.unset(Key::Token);
+        join.set(Key::NodeToken, "gsv_node_x_b").unwrap();
+        join.save().unwrap();
+        // Killed before `config.toml` was replaced.
+        fs::write(&path, of_a).unwrap();
+        let mut config = load();
+        let all =
+            |config: &Config| [Key::Url, Key::Token, Key::NodeToken].map(|key| config.get(key).map(str::to_owned));
+        let only_a = [
+            Some("wss://a.example/ws".to_owned()),
+            Some("gsv_client_x_a".to_owned()),
+            None,
+        ];
+        assert_eq!(all(&config), only_a);
+        config.set(Key::Session, "work").unwrap();
+        config.save().unwrap();
+        assert_eq!(all(&load()), only_a);
     }
 
     #[test]

@@ -30,7 +30,6 @@ pub struct Settings<'a> {
     pub channels: &'a [Channel],
     /// Where it listens for other machines.
     pub listen: Option<&'a Listen>,
-    /// The id of a restored copy.
     /// The id of a restored copy, and the command that lets it act.
     pub start_stopped: Option<(&'a str, &'a str)>,
     pub cluster: Option<Clustered<'a>>,

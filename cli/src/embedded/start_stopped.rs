@@ -51,10 +51,19 @@ pub fn warning(layout: &Layout) -> Outcome<Option<String>> {
 
 /// The command that lets the copy act, in any shell.
 pub fn resume_command(layout: &Layout) -> String {
+    of_folder(layout, "gsv resume")
+}
+
+/// The command that starts the gateway of this folder, in any shell.
+pub fn up_command(layout: &Layout) -> String {
+    of_folder(layout, "gsv up")
+}
+
+fn of_folder(layout: &Layout, command: &str) -> String {
     if paths::usual_state_dir().is_ok_and(|usual| usual == layout.home) {
-        return "gsv resume".to_owned();
+        return command.to_owned();
     }
-    format!("GSV_HOME={} gsv resume", paths::shell(&layout.home))
+    format!("GSV_HOME={} {command}", paths::shell(&layout.home))
 }
 
 #[cfg(test)]
@@ -69,6 +78,7 @@ mod tests {
         };
         let command = format!("GSV_HOME='{}/my copy' gsv resume", dir.path().display());
         assert_eq!(resume_command(&layout), command);
+        assert_eq!(up_command(&layout), command.replace("gsv resume", "gsv up"));
         assert_eq!(warning(&layout).unwrap(), None);
         paths::ensure_private_dir(&layout.home).unwrap();
         paths::ensure_private_dir(&layout.gateway()).unwrap();

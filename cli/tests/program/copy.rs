@@ -201,7 +201,10 @@ fn tf14_a_link_that_leads_out_of_the_folder_here_is_no_matter_of_a_node() {
     });
     let run = folder_copied(&home, &gateway, "gsv:a", vec![listing, copying]).failed(1);
     assert!(
-        run.stderr.contains("out/x.txt out of the folder. Remove the link") && !run.stderr.contains("--allow-outside"),
+        run.stderr
+            .contains("out/x.txt is outside of the folder, most likely behind a link.")
+            && run.stderr.contains("Remove the link")
+            && !run.stderr.contains("--allow-outside"),
         "{}",
         run.stderr
     );

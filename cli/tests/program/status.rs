@@ -37,7 +37,7 @@ fn sp8_usage_is_shown_with_its_limits() {
         "own/m             3      12,000  5,000   900  $0.00  45,000",
         "total             15     12,000  5,000   900  $7.75  45,000",
         "limits.guestDayTokens  discord:a:7  1,500  0          2,000,000",
-        "limits.dayCostUsd      all          $8.00  $0.2500    $8.00 and $2.00 that you allowed",
+        "limits.dayCostUsd      all          $8.00  $0.2500    $10.00 ($8.00 set + $2.00 that you allowed)",
         NEARLY,
     ] {
         assert!(run.stdout.contains(row), "{row} is not in\n{}", run.stdout);

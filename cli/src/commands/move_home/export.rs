@@ -125,7 +125,7 @@ fn report(out: Output, file: &Path, home: &MoveHome, pages: usize, size: u64, wr
         bytes(written)
     ));
     out.note(
-        "This gateway stays stopped. Keep it so once the home is imported elsewhere: live in both places, two gateways answer the same people and run the same jobs. If it is imported nowhere: `gsv resume --exported`.",
+        "This gateway stays stopped. Keep it so once the home is imported elsewhere: else two gateways answer the same people and run the same jobs. If it is imported nowhere: `gsv resume --exported`.",
     );
     out.aside(&format!("Import it with: gsv --url URL deploy import {}", shell(file)));
 }

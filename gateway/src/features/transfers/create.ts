@@ -89,7 +89,8 @@ export async function createTransfer(
   const refused = mismatch(row);
   if (refused !== undefined) return refused;
   if (isCancelled) runner.cancel(row);
-  else {
+  // Another request with this id may have begun it, and it may have ended since.
+  else if (row.endedAt === undefined) {
     if (client !== undefined) runner.attach(row, client);
     runner.begin(row);
   }

@@ -78,7 +78,7 @@ export class TransferRunner {
     for (const row of this.#ports.store.open()) this.begin(row);
   }
   begin(row: TransferRow): void {
-    if (this.#live.has(row.id)) return;
+    if (row.endedAt !== undefined || this.#live.has(row.id)) return;
     if (this.#ports.stopped() !== undefined) return this.#end(row, ...STOPPED);
     const [source, destination] = [parseEndpoint(row.source), parseEndpoint(row.destination)];
     if (!source.ok || !destination.ok) return this.#end(row, "transfer.bad_endpoint", "The transfer can't be read.");

@@ -254,6 +254,22 @@ describe("a program is an end of its own transfer", () => {
     expect(own.peer.events("transfer.send")).toEqual([]);
   });
 
+  test("[TF10] a cancellation ends a transfer that is asked for twice at once, and none begins after its end", async () => {
+    for (let round = 0; round < 4; round++) {
+      const [own, id] = [new Machine(await client()), newId()];
+      const both = [own.peer.ask("transfer.create", { id, ...asked }), own.peer.ask("transfer.create", { id, ...asked })];
+      // Before the row is there, or once the first request has stored it.
+      if (round % 2 === 1) await own.peer.answer(both[0] ?? "");
+      await own.peer.answer(own.peer.ask("transfer.cancel", { id }));
+      for (const request of both.slice(round % 2)) await own.peer.answer(request);
+      expect(await look(own.peer, id)).toMatchObject({ state: "failed", reason: "transfer.cancelled" });
+      expect((await own.peer.call("transfer.create", { id, ...asked })).ok).toBe(true);
+      const begun = own.peer.events("transfer.send").length;
+      const ends = own.peer.events("transfer.end").length;
+      expect(begun - ends).toBe(0);
+    }
+  });
+
   test("[TF10] a copy that waits for its machine counts while its program is connected", async () => {
     const laptop = await machine("laptop");
     const [owner, ids] = [await client(), Array.from({ length: LIMITS.transfers }, newId)];
