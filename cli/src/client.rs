@@ -22,6 +22,8 @@ pub const DEFAULT_SESSION: &str = "agent:main:cli:dm:main";
 pub struct Account {
     pub url: String,
     pub token: String,
+    /// What to do when the gateway does not know the token. `None`: as the gateway says.
+    pub if_rejected: Option<String>,
 }
 
 impl Account {
@@ -33,13 +35,21 @@ impl Account {
             let layout = given(global.url.as_deref()).and_then(|_| Layout::find().ok())?;
             login::own_token(&layout, config, &url)
         };
-        let token = given(global.token.as_deref()).map(str::to_owned);
-        let token = token.or_else(own).or_else(|| config.get(Key::Token).map(str::to_owned));
+        let typed = given(global.token.as_deref()).map(str::to_owned);
+        let if_rejected = Some(match typed {
+            Some(_) => rejected_given(global, config),
+            None => rejected_stored(&url, config),
+        });
+        let token = typed.or_else(own).or_else(|| config.get(Key::Token).map(str::to_owned));
         let Some(token) = token else {
             return Err(no_token(&url, config));
         };
         Key::Token.check(&token)?;
-        Ok(Self { url, token })
+        Ok(Self {
+            url,
+            token,
+            if_rejected,
+        })
     }
 
     /// A client for requests and their answers, until the connection is lost.
@@ -53,6 +63,17 @@ impl Account {
         self.open(true).await
     }
 
+    /// Only this machine knows where a rejected token came from.
+    fn with_next(&self, failure: Failure) -> Failure {
+        match &self.if_rejected {
+            Some(next) if failure.is(&errors::AUTH_REQUIRED) => Failure {
+                next: next.clone(),
+                ..failure
+            },
+            _ => failure,
+        }
+    }
+
     async fn open(&self, reconnect: bool) -> Outcome<(Link, Events)> {
         // A unique id: two command lines at once must not replace each other (SPEC.md H4).
         let id = format!("{COMMAND_LINE}{:08x}{:08x}", std::process::id(), fastrand::u32(..));
@@ -63,7 +84,7 @@ impl Account {
         let (link, events) = Link::connect(options).await.map_err(|error| match &error {
             // The error's address is without the certificate, which tells another machine's gateway from this one's.
             LinkError::Unreachable { url, cause } => unreachable(&self.url, url, cause),
-            _ => link_failure(&error),
+            _ => self.with_next(link_failure(&error)),
         })?;
         if let Some(zone) = link.hello().and_then(|hello| hello.server.time_zone) {
             use_zone(&zone);
@@ -135,6 +156,36 @@ fn no_token(url: &str, config: &Config) -> Failure {
         "No token for the gateway is set.",
         "Run `gsv up` to start a gateway on this machine and get one, or set one: `gsv local-config set token -`.",
     )
+}
+
+/// A token of a flag or the environment: nothing is wrong with the local config.
+fn rejected_given(global: &Global, config: &Config) -> String {
+    let source = if global.has_typed_token() {
+        "--token"
+    } else {
+        "GSV_TOKEN"
+    };
+    let otherwise = if config.get(Key::Token).is_some() {
+        ", or run the command without it to use the token of the local config"
+    } else {
+        ""
+    };
+    format!("The token comes from {source}: give a valid one{otherwise}.")
+}
+
+fn rejected_stored(url: &str, config: &Config) -> String {
+    let join = "`gsv invite client`, then run `gsv join CODE` here";
+    if Layout::find().is_ok_and(|layout| login::is_own_address(&layout, url)) {
+        // The gateway runs, and `gsv up` puts its first token back (rule BK25).
+        return "Run `gsv up`: it puts the token of this machine's gateway back into the local config, also while the gateway runs.".to_owned();
+    }
+    match config.get(Key::Url) {
+        Some(known) if known != url => format!(
+            "The token of the local config is for the gateway at {}. Give one of this gateway with GSV_TOKEN, or make an invitation on its machine: {join}.",
+            without_login(known)
+        ),
+        _ => format!("It may be revoked or expired. Make an invitation on the gateway's machine: {join}."),
+    }
 }
 
 /// Whether the local config makes this machine a node of another one's gateway, and nothing else.
@@ -217,6 +268,42 @@ pub fn never_connected(url: &str, event: &LinkEvent) -> Option<Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn p10_the_next_step_of_a_rejected_token_fits_its_source() {
+        let mut config = Config::empty();
+        config.set(Key::Url, "wss://gsv.example.org/ws").unwrap();
+        let global = |token: &str| Global {
+            token: Some(token.to_owned()),
+            ..Global::default()
+        };
+        assert_eq!(
+            rejected_given(&global("x"), &config),
+            "The token comes from --token: give a valid one."
+        );
+        config.set(Key::Token, "stored").unwrap();
+        assert!(rejected_given(&global("x"), &config).contains("without it to use the token of the local config"));
+        let revoked = rejected_stored("wss://gsv.example.org/ws", &config);
+        let other = rejected_stored("wss://other.example.org/ws", &config);
+        assert!(other.contains("for the gateway at wss://gsv.example.org/ws"), "{other}");
+        for text in [&revoked, &other] {
+            assert!(
+                text.contains("`gsv invite client`") && text.contains("`gsv join CODE`"),
+                "{text}"
+            );
+            assert!(!text.contains("--new-token"), "{text}");
+        }
+        // Other failures keep their own next step.
+        let account = Account {
+            url: String::new(),
+            token: String::new(),
+            if_rejected: Some(revoked.clone()),
+        };
+        let rejected = Failure::from_reason(errors::AUTH_REQUIRED.reason, "", false);
+        let forbidden = Failure::from_reason(errors::AUTH_FORBIDDEN.reason, "", false);
+        assert_eq!(account.with_next(rejected).next, revoked);
+        assert_eq!(account.with_next(forbidden.clone()).next, forbidden.next);
+    }
 
     #[test]
     fn p10_gsv_up_is_named_where_it_helps() {

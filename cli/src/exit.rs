@@ -344,7 +344,7 @@ mod tests {
                 checked += usize::from(sets_secret);
             }
         }
-        assert!(checked >= 3, "{checked}");
+        assert!(checked >= 2, "{checked}");
     }
 
     #[test]

@@ -212,7 +212,7 @@ export const ERRORS = {
     http: 401,
     exit: 3,
     text: "Token rejected.",
-    hint: "Set a valid token: `gsv local-config set token -` (a token in the environment comes before it). To make a new one on the gateway's machine, run `gsv down` and then `gsv up --new-token`.",
+    hint: "On the gateway's own machine, `gsv up` puts its token back. On another machine: `gsv invite client` there, then `gsv join CODE` here. A token of `--token` or of the environment comes before the stored one.",
   },
   "autonomy.boundary": {
     code: 576,

@@ -2,7 +2,6 @@
 //! and can be run again: unchanged files are not sent twice. The folder itself is never changed.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use gsv_protocol::Method;
 use gsv_protocol::errors;
@@ -16,6 +15,7 @@ use gsv_protocol::types::{
 use serde_json::json;
 
 use super::context::Context;
+use super::patiently::patiently;
 use super::workspace_file::{read_or_absent, too_many_files};
 use crate::args::AgentImport;
 use crate::ask;
@@ -29,10 +29,6 @@ use crate::paths::shell;
 use crate::skill_upload::{PATIENCE, Requests};
 use crate::table::Table;
 use crate::units::{bytes, counted};
-
-/// The gateway limits requests per minute; then it is asked again until it answers.
-const TRIES: u32 = 30;
-const PAUSE: Duration = Duration::from_secs(3);
 
 pub async fn run(context: &Context, args: AgentImport) -> Outcome {
     let out = context.out;
@@ -373,17 +369,6 @@ impl Import {
 
 fn skill_path(skill: &str, file: &str) -> String {
     format!("skills/{skill}/{file}")
-}
-
-/// Asks again while the gateway answers that it was asked too often.
-async fn patiently<T, F: Future<Output = Outcome<T>>>(mut ask: impl FnMut() -> F) -> Outcome<T> {
-    for _ in 1..TRIES {
-        match ask().await {
-            Err(failure) if failure.is(&errors::LIMIT_RATE) => tokio::time::sleep(PAUSE).await,
-            done => return done,
-        }
-    }
-    ask().await
 }
 
 /// Whether the failure is about one file: the import goes on with the others.

@@ -188,6 +188,24 @@ fn report_made(out: Output, file: &Path, made: &Made) -> Outcome {
     Ok(())
 }
 
+/// What a restore into a fresh home says (rule BK26). A replaced state was this machine's own, and a copy starts stopped.
+fn acts_at_once(restored: &Restored) -> Option<String> {
+    let Restored {
+        manifest,
+        before,
+        starts_stopped,
+        ..
+    } = restored;
+    if *starts_stopped || before.is_some() {
+        return None;
+    }
+    Some(format!(
+        "the restored gateway acts as soon as it starts. If the gateway of {} on {} still runs, first stop it there for good: `gsv down`, and `gsv service uninstall` where it is a service. Else both answer the same people and run the same jobs",
+        clean(&manifest.home),
+        clean(&manifest.host)
+    ))
+}
+
 fn report_restored(out: Output, home: &Path, restored: &Restored) -> Outcome {
     let Restored {
         manifest,
@@ -255,6 +273,9 @@ fn report_restored(out: Output, home: &Path, restored: &Restored) -> Outcome {
         format!(" --port {}", ports::free_beside(port))
     };
     out.note(&format!("Start the gateway with: {prefix}gsv up{port}"));
+    if let Some(warning) = acts_at_once(restored) {
+        out.warn(&warning);
+    }
     if *starts_stopped {
         out.note(&format!(
             "It starts stopped, so that nothing is done twice: nothing runs by itself and no channel connects. To let it act, run `{prefix}gsv resume` after its start."

@@ -9,6 +9,7 @@ use gsv_node::is_temp_name;
 use gsv_protocol::methods::WorkspaceList;
 use gsv_protocol::types::{AgentId, WorkspaceListParams};
 
+use super::patiently::patiently;
 use super::workspace_file::too_many_files;
 use crate::clean::{one_line, visible};
 use crate::client::Client;
@@ -151,7 +152,8 @@ pub async fn list_workspace(client: &Client, root: &str, agent: Option<&AgentId>
             path: Some(folder.clone()),
             agent_id: agent.cloned(),
         };
-        let listed = client.call::<WorkspaceList>(params).await?;
+        // A workspace may have more folders than a client may ask about in a minute.
+        let listed = patiently(|| client.call::<WorkspaceList>(params.clone())).await?;
         if listed.truncated == Some(true) {
             return Err(too_many_files(&folder));
         }

@@ -279,11 +279,12 @@ pub fn failure_of(transfer: &Transfer) -> Option<Failure> {
         let next = "Choose another destination, or replace the file with `--force`.";
         (format!("{} exists already.", shown(&transfer.destination)), next)
     } else if failure.is(&errors::PATH_OUTSIDE_WORKSPACE) && failed_end(transfer).starts_with(OWN) {
+        // In one text, because a list of failures shows no next steps.
         let message = format!(
-            "{} is outside of the folder, most likely behind a link.",
+            "{} is outside of the folder, most likely behind a link. Remove the link, or copy to another folder.",
             shown(failed_end(transfer))
         );
-        (message, "Remove the link, or copy to another folder.")
+        (message, "")
     } else if ["tool.", "path.", "file."]
         .iter()
         .any(|family| reason.starts_with(family))

@@ -19,13 +19,13 @@ use super::channel_overview::{Asked, Overview};
 use super::context::Context;
 use super::doctor_audit;
 use super::doctor_machine::{check_config, check_local, check_sandbox};
-use super::doctor_node::check_only_node;
+use super::doctor_node::{check_node, check_only_node, has_node};
 use super::doctor_report::Report;
 use super::doctor_service::check_services;
 use super::heartbeat;
 use super::local::Local;
 use super::node::start_command;
-use super::node_files::{Running, known_here, log_file, running};
+use super::node_files::{Running, log_file, nodes_here};
 use super::notifications;
 use super::own_gateway::is_own;
 use super::status::own_gateway_words;
@@ -72,7 +72,12 @@ pub async fn run(context: &Context, offline: bool) -> Outcome {
     check_sandbox(&mut report, &layout, config.as_ref());
     if let Some(config) = config {
         match (Account::find(&context.global, &config), url) {
-            (Ok(account), _) => check_gateway(&mut report, &account, stopped, offline).await,
+            (Ok(account), _) => {
+                let is_rejected = check_gateway(&mut report, &account, stopped, offline).await;
+                if is_rejected && has_node(&config, &account.url) {
+                    check_node(&mut report, &config, &account.url, offline).await;
+                }
+            }
             (Err(_), Ok(url)) if is_only_node(&url, &config) => {
                 check_only_node(&mut report, &config, &url, offline).await;
             }
@@ -82,12 +87,19 @@ pub async fn run(context: &Context, offline: bool) -> Outcome {
     report.finish()
 }
 
-async fn check_gateway(report: &mut Report, account: &Account, stopped: bool, offline: bool) {
+/// Whether the gateway rejects the token.
+async fn check_gateway(report: &mut Report, account: &Account, stopped: bool, offline: bool) -> bool {
     let client = match account.connect().await {
         Ok(client) => client,
-        Err(failure) if failure.is_refusal() => return report.failure("token", failure),
-        Err(_) if stopped => return report.fail("connect", "the gateway does not answer", "Start it with `gsv up`."),
-        Err(failure) => return report.failure("connect", failure),
+        Err(failure) => {
+            let is_rejected = failure.is_refusal();
+            match failure {
+                failure if is_rejected => report.failure("token", failure),
+                _ if stopped => report.fail("connect", "the gateway does not answer", "Start it with `gsv up`."),
+                failure => report.failure("connect", failure),
+            }
+            return is_rejected;
+        }
     };
     report.ok("token", "the gateway accepts this token");
     if let Some(hello) = client.hello() {
@@ -119,6 +131,7 @@ async fn check_gateway(report: &mut Report, account: &Account, stopped: bool, of
     check_traces(report, &client).await;
     doctor_audit::check(report, &client).await;
     client.close().await;
+    false
 }
 
 fn check_version(report: &mut Report, hello: &ConnectResult) {
@@ -213,20 +226,6 @@ async fn check_nodes(report: &mut Report, client: &Client) {
         let found = "none is connected, so the agent can't use any";
         report.warn(NAME, found, format!("Start one: `{}`.", start_command()));
     }
-}
-
-/// The nodes whose processes run on this machine.
-fn nodes_here() -> Vec<(String, Running)> {
-    let Ok(layout) = Layout::find() else {
-        return Vec::new();
-    };
-    let found = known_here(&layout.home)
-        .into_iter()
-        .map(|id| (running(&id).unwrap_or(Running::No), id));
-    found
-        .filter(|(node, _)| *node != Running::No)
-        .map(|(node, id)| (id, node))
-        .collect()
 }
 
 async fn check_channels(report: &mut Report, account: &Account, client: &Client) {

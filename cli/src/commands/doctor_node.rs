@@ -16,12 +16,22 @@ const NAME: &str = "node";
 const LINES: usize = 2_000;
 
 pub async fn check_only_node(report: &mut Report, config: &Config, url: &str, offline: bool) {
-    let id = config.get(Key::NodeId).unwrap_or_default();
     let address = without_login(url);
     report.ok(
         "token",
         format!("this machine is a node of {address}; as a node it needs no client's token"),
     );
+    check_node(report, config, url, offline).await;
+}
+
+/// Whether the local config has the token of a node of this gateway.
+pub fn has_node(config: &Config, url: &str) -> bool {
+    config.get(Key::Url) == Some(url) && config.get(Key::NodeId).is_some() && config.get(Key::NodeToken).is_some()
+}
+
+/// Needs no client's token.
+pub async fn check_node(report: &mut Report, config: &Config, url: &str, offline: bool) {
+    let id = config.get(Key::NodeId).unwrap_or_default();
     let logs = format!("See why: `gsv node logs --id {id}`.");
     match running(id) {
         Err(failure) => return report.failure(NAME, failure),
@@ -59,6 +69,7 @@ async fn check_token(report: &mut Report, config: &Config, url: &str, id: &str) 
     let account = Account {
         url: url.to_owned(),
         token: config.get(Key::NodeToken).unwrap_or_default().to_owned(),
+        if_rejected: None,
     };
     match account.connect().await {
         Ok(client) => client.close().await,

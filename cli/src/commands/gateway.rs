@@ -11,7 +11,8 @@ use super::login_report::{TOKEN_LOST, report_listening, report_login};
 use super::service_gateway;
 use crate::args::{Place, Up};
 use crate::clean::clean;
-use crate::client::Account;
+use crate::client::{Account, without_login};
+use crate::config::Config;
 use crate::embedded::cluster;
 use crate::embedded::layout::Layout;
 use crate::embedded::listen::{Listen, Wanted};
@@ -83,7 +84,12 @@ fn prove(layout: &Layout, started: &mut Started) -> Outcome {
     let url = url(started.port);
     let mut is_rejected = false;
     block_on(async {
-        match (Account { url, token }).connect().await {
+        let account = Account {
+            url,
+            token,
+            if_rejected: None,
+        };
+        match account.connect().await {
             Ok(client) => client.close().await,
             // Any other failure says nothing about the token.
             Err(failure) => is_rejected = failure.is(&errors::AUTH_REQUIRED),
@@ -246,15 +252,23 @@ fn report_cluster(out: Output, started: &Started) -> bool {
 }
 
 pub fn down(context: &Context) -> Outcome {
-    let was_running = down::stop(&Layout::find()?)?;
-    let words = if was_running {
-        "The gateway is stopped."
-    } else {
-        "The gateway was not running."
-    };
-    context
-        .out
-        .show(json!({ "wasRunning": was_running }), |_| context.out.note(words));
+    let layout = Layout::find()?;
+    let was_running = down::stop(&layout)?;
+    let words = if was_running { "is stopped" } else { "was not running" };
+    context.out.show(json!({ "wasRunning": was_running }), |_| {
+        context
+            .out
+            .note(&format!("The gateway of {} {words}.", layout.home.display()));
+    });
+    // The one that other commands go to may be another one.
+    if let Ok(config) = Config::load()
+        && let Some(url) = login::elsewhere(&layout, &config)
+    {
+        context.out.aside(&format!(
+            "The local config is for another gateway, at {}, which was not stopped.",
+            without_login(url)
+        ));
+    }
     if is_service() {
         context
             .out

@@ -11,11 +11,15 @@ use serde_json::json;
 
 use super::context::Context;
 use super::node::{host_name, no_name};
+use super::node_files::{Running, nodes_here};
 use crate::args::Join;
 use crate::ask;
+use crate::clean::one_line;
 use crate::client::{link_failure, without_login};
 use crate::config::{Config, Key, check_node_id};
 use crate::embedded::bootstrap::{random_hex, sha256_hex};
+use crate::embedded::layout::Layout;
+use crate::embedded::login;
 use crate::exit::{Failure, Outcome};
 use crate::join_code::JoinCode;
 use crate::private_file;
@@ -31,8 +35,11 @@ pub async fn run(context: &Context, args: Join) -> Outcome {
     let code = JoinCode::read(&args.code)?;
     let urls = code.urls();
     let path = Config::path()?;
-    let node_id = {
+    let (node_id, had_own) = {
         let config = Config::load()?;
+        let layout = Layout::find()?;
+        let known = config.get(Key::Url);
+        let had_own = known.is_some_and(|known| login::is_own_address(&layout, known));
         if is_other(&config, &urls) && !args.yes {
             let known = config.show(Key::Url).unwrap_or_default();
             let known = without_login(&known);
@@ -45,10 +52,11 @@ pub async fn run(context: &Context, args: Join) -> Outcome {
                 "Nothing was changed, and the code is still valid.",
             )?;
         }
-        match code.kind {
+        let node_id = match code.kind {
             InviteKind::Client => None,
             InviteKind::Node => Some(own_name(args.id, &config)?),
-        }
+        };
+        (node_id, had_own)
     };
     let pending = Pending::ensure(&path, &args.code)?;
     let request = JoinRequest {
@@ -76,9 +84,27 @@ pub async fn run(context: &Context, args: Join) -> Outcome {
             "The local config's former content is in {}.",
             backup.display()
         ));
+        for line in of_former_gateway(had_own, &nodes_here()) {
+            out.note(&line);
+        }
     }
     out.aside(&next);
     Ok(())
+}
+
+/// What stays with the gateway that the local config was for. `had_own`: it is this machine's own.
+fn of_former_gateway(had_own: bool, nodes: &[(String, Running)]) -> Vec<String> {
+    let back = had_own.then(|| {
+        "This machine's own gateway stays as it is. To go back to it: `gsv local-config unset url`, then `gsv up`."
+            .to_owned()
+    });
+    let nodes = nodes.iter().map(|(id, _)| {
+        format!(
+            "The node `{}` that runs here works for the former gateway until it is started again.",
+            one_line(id, 64)
+        )
+    });
+    back.into_iter().chain(nodes).collect()
 }
 
 /// Whether the local config is for another gateway.
@@ -294,6 +320,18 @@ mod tests {
                 Some("node-token")
             ]
         );
+    }
+
+    #[test]
+    fn bk25_the_way_back_to_the_own_gateway_and_its_running_node_are_named() {
+        let nodes = [("laptop".to_owned(), Running::Process(7))];
+        let said = of_former_gateway(true, &nodes);
+        assert!(
+            said[0].contains("`gsv local-config unset url`, then `gsv up`"),
+            "{said:?}"
+        );
+        assert!(said[1].contains("The node `laptop`"), "{said:?}");
+        assert_eq!(of_former_gateway(false, &[]), [""; 0]);
     }
 
     #[test]

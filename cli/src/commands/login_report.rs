@@ -22,7 +22,11 @@ pub fn report_login(out: Output, url: &str, login: &Login) {
     match login {
         Login::Kept => {}
         Login::Moved => out.aside("The gateway's new address is stored in the local config."),
-        Login::Stored { backup, replaced } => {
+        Login::Stored {
+            backup,
+            replaced,
+            is_new,
+        } => {
             match backup {
                 None => out.aside("Address and token are stored in the local config. Try it: `gsv chat hello`"),
                 Some(path) => out.note(&format!(
@@ -30,12 +34,15 @@ pub fn report_login(out: Output, url: &str, login: &Login) {
                     path.display()
                 )),
             }
+            if *is_new && backup.is_some() && !replaced {
+                out.note("The token is a new first admin token of this gateway.");
+            }
             if *replaced {
                 out.note("The first admin token that this gateway had before is revoked. Other tokens stay valid: `gsv token list`");
             }
         }
         Login::Elsewhere { url: other } => out.warn(&format!(
-            "the local config is for the gateway at {} and was not changed. To use this gateway, which has its token from {}: `gsv --url {url} chat`",
+            "the local config is for the gateway at {} and was not changed. To use this gateway, which has its token from {}: `gsv --url {url} chat`. To make it that of the local config again: `gsv local-config unset url`, then `gsv up`",
             without_login(other),
             Config::path().map_or_else(|_| "logins.json".to_owned(), |path| path.with_file_name("logins.json").display().to_string())
         )),

@@ -74,6 +74,7 @@ pub mod nodes;
 pub mod notifications;
 mod own_gateway;
 pub mod pair;
+mod patiently;
 pub mod prompt;
 pub mod search;
 mod service;

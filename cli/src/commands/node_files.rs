@@ -46,6 +46,20 @@ pub fn known_here(home: &Path) -> Vec<String> {
     names
 }
 
+/// The nodes whose processes run on this machine.
+pub fn nodes_here() -> Vec<(String, Running)> {
+    let Ok(home) = paths::state_dir() else {
+        return Vec::new();
+    };
+    let found = known_here(&home)
+        .into_iter()
+        .map(|id| (running(&id).unwrap_or(Running::No), id));
+    found
+        .filter(|(node, _)| *node != Running::No)
+        .map(|(node, id)| (id, node))
+        .collect()
+}
+
 impl Running {
     /// Whether it is this process; None: no process.
     pub fn is(self, pid: Option<u32>) -> bool {

@@ -87,6 +87,7 @@ impl Tokens<'_> {
         let admin = admin.map(|token| Account {
             url: self.url.to_owned(),
             token,
+            if_rejected: None,
         });
         match (stored, admin) {
             (Some(stored), None) => Ok(stored),
@@ -105,11 +106,15 @@ impl Tokens<'_> {
 
     fn missing(&self) -> Failure {
         let id = self.id;
-        Failure::new(
-            Exit::Auth,
-            format!("There is no token for the node `{id}`."),
-            get_token(id),
-        )
+        let next = if self.config.get(Key::Url).is_none() {
+            format!(
+                "Start a gateway on this machine: `gsv up`, then run this again. For a gateway on another machine: {}",
+                get_token(id)
+            )
+        } else {
+            get_token(id)
+        };
+        Failure::new(Exit::Auth, format!("There is no token for the node `{id}`."), next)
     }
 
     /// Whether the local config has, or will have, the token of this node.

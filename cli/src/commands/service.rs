@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::node_files::{Running, running};
 use crate::args::ServiceLogs;
 use crate::clean::clean;
 use crate::embedded::log;
@@ -113,8 +114,29 @@ impl Service {
         Ok(())
     }
 
+    /// How its program is stopped where it is no service.
+    fn stop_by_hand(&self) -> Outcome<String> {
+        let Some(id) = &self.id else {
+            return Ok("To stop the gateway: `gsv down`.".to_owned());
+        };
+        Ok(match running(id)? {
+            Running::No => format!("The node `{id}` does not run now, so there is nothing to stop."),
+            Running::Somewhere => format!("The node `{id}` runs in a terminal: press Ctrl-C there."),
+            Running::Process(pid) => {
+                format!("The node `{id}` runs in a terminal (pid {pid}): press Ctrl-C there, or run `kill {pid}`.")
+            }
+        })
+    }
+
     pub fn stop(&self, out: Output) -> Outcome {
-        let ran = self.in_reach(with_installer(|installer| installer.stop(self.kind, &self.name)))?;
+        let stopped = self.in_reach(with_installer(|installer| installer.stop(self.kind, &self.name)));
+        let ran = match stopped {
+            Err(failure) if !self.is_installed() => {
+                let next = self.stop_by_hand()?;
+                return Err(Failure { next, ..failure });
+            }
+            stopped => stopped?,
+        };
         let words = if ran { "is stopped" } else { "was not running" };
         out.show(json!({ "wasRunning": ran }), |_| {
             out.note(&format!(

@@ -21,7 +21,7 @@ use crate::ask::confirm;
 use crate::clean::clean;
 use crate::exit::{Failure, Outcome};
 use crate::table::Table;
-use crate::units::{bytes, grouped, time};
+use crate::units::{bytes, counted, grouped, time};
 
 pub async fn run(context: &Context, command: SessionCommand) -> Outcome {
     let out = context.out;
@@ -144,15 +144,18 @@ async fn delete(context: &Context, args: args::SessionDelete) -> Outcome {
         if !result.done {
             return format!("{name} is being deleted; GSV goes on with it in the background");
         }
-        let counted = |count: Option<u64>, one: &str, many: &str| match count.unwrap_or(0) {
-            1 => format!("1 {one}"),
-            count => format!("{} {many}", grouped(count)),
-        };
-        format!(
-            "{name} is deleted, with {} and {}",
-            counted(result.archives, "transcript", "transcripts"),
-            counted(result.files, "file", "files")
-        )
+        let parts: Vec<String> = [
+            (result.archives, "transcript", "transcripts"),
+            (result.files, "file", "files"),
+        ]
+        .into_iter()
+        .filter_map(|(count, one, many)| Some(counted(count.filter(|count| *count > 0)?, one, many)))
+        .collect();
+        if parts.is_empty() {
+            format!("{name} is deleted, with its messages")
+        } else {
+            format!("{name} is deleted, with {}", parts.join(" and "))
+        }
     });
     deleted.await
 }

@@ -19,7 +19,7 @@ use crate::embedded::{record, start_stopped};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::units::{counted, time};
 
-const NOTHING: &str = "Nothing was running.";
+const NOTHING: &str = "Nothing was running. To stop the gateway itself: `gsv down`.";
 
 pub async fn stop(context: &Context, args: Stop) -> Outcome {
     if args.all {

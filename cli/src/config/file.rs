@@ -226,8 +226,10 @@ impl Config {
     }
 
     fn write(&mut self) -> Outcome {
-        for key in Key::ALL {
-            match self.get(key).map(str::to_owned) {
+        // All before the first change, because the values depend on each other.
+        let values = Key::ALL.map(|key| (key, self.get(key).map(str::to_owned)));
+        for (key, value) in values {
+            match value {
                 Some(value) => self.own.set(key, &value),
                 // Else it would be read again, once both files name the same gateway.
                 None => {

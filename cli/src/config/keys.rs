@@ -134,7 +134,9 @@ impl Key {
         };
         checked.map_err(|problem| {
             let name = self.name();
-            let next = format!("Set it: `gsv local-config set {name} VALUE`.");
+            // A secret that is an argument stays in the shell's history.
+            let value = if self.is_secret() { "-" } else { "VALUE" };
+            let next = format!("Set it: `gsv local-config set {name} {value}`.");
             Failure::usage(format!("`{name}` is not valid: {problem}."), next)
         })
     }
@@ -183,6 +185,15 @@ pub fn mask(secret: &str) -> String {
 mod tests {
     use super::*;
     use crate::exit::Exit;
+
+    #[test]
+    fn f4_a_wrong_secret_is_set_again_without_an_argument() {
+        for key in Key::ALL.into_iter().filter(|key| key.is_secret()) {
+            let next = key.check("").unwrap_err().next;
+            assert_eq!(next, format!("Set it: `gsv local-config set {} -`.", key.name()));
+        }
+        assert!(Key::Url.check("").unwrap_err().next.ends_with("set url VALUE`."));
+    }
 
     #[test]
     fn values_are_checked() {

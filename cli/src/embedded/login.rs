@@ -19,8 +19,12 @@ pub enum Login {
     /// It was right already.
     Kept,
     /// Address and token of this gateway were stored. An earlier token is in the backup. `replaced`: the gateway revokes the first
-    /// token that it had.
-    Stored { backup: Option<PathBuf>, replaced: bool },
+    /// token that it had. `is_new`: the token was made now.
+    Stored {
+        backup: Option<PathBuf>,
+        replaced: bool,
+        is_new: bool,
+    },
     /// It has the token of this gateway and another port. The address is stored when the gateway answers: a start may fail.
     Moved,
     /// It belongs to another gateway and was not changed. The token is stored with the former logins.
@@ -57,8 +61,9 @@ pub fn login(layout: &Layout, port: u16, ask: Ask) -> Outcome<(Bootstrap, Login)
     if ask != Ask::New
         && let Some(bootstrap) = Bootstrap::read(&path)?.filter(is_current)
     {
-        if elsewhere.is_some() {
-            return Ok((bootstrap, Login::Kept));
+        if let Some(url) = elsewhere {
+            let login = not_in_use(&config, &bootstrap, url);
+            return Ok((bootstrap, login));
         }
         let login = own_login(&mut config, layout, &bootstrap, &here)?;
         return Ok((bootstrap, login));
@@ -80,7 +85,11 @@ pub fn login(layout: &Layout, port: u16, ask: Ask) -> Outcome<(Bootstrap, Login)
         config.set(Key::Token, &token)?;
         // The token first, its hash second: an interruption between the two loses no token.
         config.save()?;
-        Login::Stored { backup, replaced }
+        Login::Stored {
+            backup,
+            replaced,
+            is_new: true,
+        }
     };
     bootstrap.write(&path)?;
     // Only a token whose hash is stored is known as this folder's.
@@ -88,17 +97,30 @@ pub fn login(layout: &Layout, port: u16, ask: Ask) -> Outcome<(Bootstrap, Login)
     Ok((bootstrap, login))
 }
 
+/// What is said of the local config while it is for another gateway: this one is used with its address, which finds its token.
+fn not_in_use(config: &Config, bootstrap: &Bootstrap, url: String) -> Login {
+    let logins = config.former_logins();
+    if logins.iter().any(|login| is_first(bootstrap, &login.token)) {
+        Login::Elsewhere { url }
+    } else {
+        Login::Kept
+    }
+}
+
 /// The first token of this folder's gateway, where the local config is for another one and `address` is this gateway's.
 pub fn own_token(layout: &Layout, config: &Config, address: &str) -> Option<String> {
     let bootstrap = Bootstrap::read(&layout.bootstrap()).ok()??;
-    let port = ports::last_port(layout)?;
     // Else the token of the local config is this gateway's, and the owner has chosen it.
-    let is_own = elsewhere(layout, config).is_some()
-        && is_unpinned_loopback(address)
-        && Target::parse(address).is_ok_and(|target| target.port == port);
+    let is_own = elsewhere(layout, config).is_some() && is_own_address(layout, address);
     let logins = is_own.then(|| config.former_logins())?;
     let found = logins.into_iter().find(|login| is_first(&bootstrap, &login.token))?;
     Some(found.token)
+}
+
+/// Whether it is the address of this folder's gateway, by the port of its last start.
+pub fn is_own_address(layout: &Layout, address: &str) -> bool {
+    let port = ports::last_port(layout);
+    is_unpinned_loopback(address) && Target::parse(address).is_ok_and(|target| Some(target.port) == port)
 }
 
 /// However its path is written.
@@ -159,16 +181,19 @@ fn put_back(config: &mut Config, layout: &Layout, bootstrap: &Bootstrap, here: &
     Ok(Login::Stored {
         backup: Some(backup),
         replaced: false,
+        is_new: false,
     })
 }
 
 /// What the local config has for a gateway that runs already, on this port.
 pub fn present(layout: &Layout, port: u16) -> Outcome<Login> {
     let mut config = Config::load()?;
-    if elsewhere(layout, &config).is_some() {
-        return Ok(Login::Kept);
+    let bootstrap = Bootstrap::read(&layout.bootstrap())?;
+    if let Some(url) = elsewhere(layout, &config) {
+        let login = bootstrap.map(|bootstrap| not_in_use(&config, &bootstrap, url.to_owned()));
+        return Ok(login.unwrap_or(Login::Kept));
     }
-    if let Some(bootstrap) = Bootstrap::read(&layout.bootstrap())? {
+    if let Some(bootstrap) = bootstrap {
         return own_login(&mut config, layout, &bootstrap, &url(port));
     }
     let has_token = config.get(Key::Token).is_some();

@@ -263,6 +263,27 @@ fn bk24_a_restore_names_a_free_port_when_that_of_the_backup_is_in_use() {
 }
 
 #[test]
+fn bk26_a_restore_where_no_state_was_says_that_the_other_gateway_must_be_stopped() {
+    let (home, new) = (Home::new(), Home::new());
+    stopped(&home);
+    let file = home.root().join("a.backup");
+    let file = file.to_str().unwrap();
+    let (variable, passphrase) = PASSPHRASE;
+    home.gsv_with(["backup", file], variable, passphrase).ok();
+    let restored = |home: &Home, args: &[&str]| home.gsv_with(args, variable, passphrase).ok().stderr;
+    let says = "still runs, first stop it there for good: `gsv down`";
+    let said = restored(&new, &["restore", file]);
+    assert!(said.contains(says), "{said}");
+    assert!(said.contains(home.state().to_str().unwrap()), "{said}");
+    // The state that is replaced is this machine's own, and a copy starts stopped.
+    let said = restored(&home, &["restore", file, "--replace"]);
+    assert!(!said.contains(says), "{said}");
+    let copy = home.root().join("copy");
+    let said = restored(&home, &["restore", file, "--into", copy.to_str().unwrap()]);
+    assert!(!said.contains(says), "{said}");
+}
+
+#[test]
 fn bk14_a_backup_and_a_restore_show_its_time_in_the_zone_of_the_gateways_settings() {
     let gateway = FakeGateway::new().in_zone("Asia/Tokyo");
     let home = gateway.home();

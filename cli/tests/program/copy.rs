@@ -190,6 +190,22 @@ fn tf14_a_folder_that_does_not_exist_leaves_none_here() {
 }
 
 #[test]
+fn tf14_a_list_waits_while_the_gateway_was_asked_too_often() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let listing: Play<'_> = Box::new(|connection| {
+        let asked = connection.request();
+        assert_eq!(asked.method, "workspace.list");
+        connection.error(&asked, 429, "limit.rate", "Too many requests.");
+        list(connection, "a", &["a/x.txt"], &[]);
+    });
+    let copying: Play<'_> = Box::new(|connection| {
+        end_transfers(connection, 1, &json!({"state": "done"}));
+    });
+    folder_copied(&home, &gateway, "gsv:a", vec![listing, copying]).ok();
+}
+
+#[test]
 fn tf14_a_link_that_leads_out_of_the_folder_here_is_no_matter_of_a_node() {
     let gateway = FakeGateway::new();
     let home = gateway.home();

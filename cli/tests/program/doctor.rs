@@ -3,10 +3,10 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
-use crate::common::Home;
 use crate::common::channels::overview;
 use crate::common::fake_gateway::{Connection, FakeGateway};
 use crate::common::play::{played, played_all, played_in, serve};
+use crate::common::{Home, finish, start};
 use serde_json::{Value, json};
 
 #[test]
@@ -545,4 +545,47 @@ fn au3_of_a_long_audit_the_doctor_checks_the_newest_entries_and_says_so() {
             &json!("the newest 5,000 of 5,001 entries are intact; `gsv audit --verify` checks all")
         )
     );
+}
+
+#[test]
+fn p10_the_doctor_says_how_a_rejected_token_is_repaired_and_checks_the_node() {
+    let gateway = FakeGateway::new();
+    let home = Home::new();
+    home.write_config(&format!(
+        "url = \"{}\"\ntoken = \"gsv_client_a_b\"\n[node]\nid = \"lap\"\ntoken = \"gsv_node_a_lap\"\n",
+        gateway.url()
+    ));
+    let next_of = |given: Option<&str>| {
+        let mut command = home.command();
+        command.args(["doctor", "--json", "--offline"]);
+        if let Some(token) = given {
+            command.env("GSV_TOKEN", token);
+        }
+        let child = start(&mut command);
+        gateway.refuse(401, "auth.required", "Token rejected.", 4001);
+        let report = finish(child).failed(1).json();
+        let checks = report["checks"].as_array().unwrap().clone();
+        let next = |name: &str| {
+            let check = checks
+                .iter()
+                .find(|check| check["name"] == name && check["level"] == "fail");
+            check.expect(name)["next"].as_str().unwrap().to_owned()
+        };
+        assert!(next("node").contains("`gsv node --id lap`"), "{report}");
+        next("token")
+    };
+    // Of another machine: a new invitation, and nothing is stopped there.
+    let next = next_of(None);
+    assert!(
+        next.contains("`gsv invite client`, then run `gsv join CODE` here"),
+        "{next}"
+    );
+    assert!(!next.contains("gsv down"), "{next}");
+    // The stored token may be right.
+    let next = next_of(Some("other"));
+    assert!(next.starts_with("The token comes from GSV_TOKEN"), "{next}");
+    // Of this machine's own gateway.
+    home.write_state("port", &gateway.port.to_string());
+    let next = next_of(None);
+    assert!(next.starts_with("Run `gsv up`"), "{next}");
 }

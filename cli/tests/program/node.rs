@@ -170,8 +170,16 @@ fn in_the_home_folder_the_agent_works_in_a_folder_of_its_own() {
 }
 
 #[test]
-fn a_node_without_any_token_says_how_to_get_one() {
+fn p10_a_node_without_any_token_says_how_to_get_one() {
     let home = Home::new();
+    let run = home.gsv(["node", "--id", "laptop"]).failed(3);
+    // Before there is any gateway: one can be started here, too.
+    assert!(
+        run.stderr.contains("next: Start a gateway on this machine: `gsv up`"),
+        "{run:?}"
+    );
+    assert!(run.stderr.contains(INVITATION.trim_start_matches("next: ")), "{run:?}");
+    home.write_config("url = \"wss://gsv.example:1\"\n");
     let run = home.gsv(["node", "--id", "laptop"]).failed(3);
     assert!(run.stderr.contains(INVITATION), "{run:?}");
     assert!(

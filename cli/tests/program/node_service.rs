@@ -314,7 +314,7 @@ fn sv1_an_address_with_a_query_or_a_fragment_gets_into_no_unit() {
 }
 
 #[test]
-fn without_a_service_manager_a_node_is_run_by_hand_and_nothing_is_left_to_uninstall() {
+fn sv7_without_a_service_manager_a_node_is_run_by_hand_and_nothing_is_left_to_uninstall() {
     let world = World::new();
     let gsv = |args: &[&str], path: Option<&str>| {
         let mut command = world.command(args);
@@ -326,7 +326,14 @@ fn without_a_service_manager_a_node_is_run_by_hand_and_nothing_is_left_to_uninst
     // One that can't be reached, as in a container, and none.
     world.services.refuse("property=Version");
     for path in [None, Some("/nonexistent")] {
-        for verb in ["install", "status", "stop", "start"] {
+        let run = gsv(&["node", "stop", "--id", "laptop"], path).failed(1);
+        assert!(
+            run.stderr.contains("next: The node `laptop` does not run now"),
+            "{run:?}"
+        );
+        let run = gsv(&["service", "stop"], path).failed(1);
+        assert!(run.stderr.contains("next: To stop the gateway: `gsv down`."), "{run:?}");
+        for verb in ["install", "status", "start"] {
             let run = gsv(&["node", verb, "--id", "laptop"], path).failed(1);
             assert!(run.stderr.contains("`gsv node --id laptop`"), "{run:?}");
             assert!(!run.stderr.contains("gsv up"), "{run:?}");

@@ -242,6 +242,14 @@ fn sd1_a_session_is_deleted_only_after_a_yes() {
         "{run:?}"
     );
     let run = asked(
+        &["session", "delete", key, "--yes"],
+        "session.delete",
+        &json!({"sessionKey": key}),
+        &json!({"ok": true, "sessionKey": key, "done": true, "archives": 0, "files": 0}),
+    )
+    .ok();
+    assert!(run.stderr.contains("is deleted, with its messages"), "{run:?}");
+    let run = asked(
         &["session", "delete", key, "--yes", "--stop"],
         "session.delete",
         &json!({"sessionKey": key, "stop": true}),

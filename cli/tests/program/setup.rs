@@ -149,6 +149,7 @@ fn su1_su2_a_person_is_asked_and_a_refused_key_can_be_typed_again() {
             );
         });
         let mut terminal = Terminal::gsv(&home, &["setup", "--no-services", "--no-path", "--no-message"]);
+        terminal.shows("A server of your own needs a name first");
         terminal.shows("[anthropic]:");
         // Several providers have it in their names.
         terminal.types("goog\r");

@@ -5,7 +5,7 @@
 import type { ModelPrice, ModelRef, ModelWire, ProviderConfig } from "../../../protocol/gen/types.ts";
 import { failure, type Result } from "../ports/result.ts";
 import type { EffectiveConfig, ModelAccess } from "../ports/run-context.ts";
-import { adviceFor, type ModelInfo, modelEndpoint, modelInfo, providerInfo } from "./catalog.ts";
+import { adviceFor, type ModelInfo, modelEndpoint, modelInfo, providerInfo, providersOf } from "./catalog.ts";
 import { cloudAddress, WORKERS_AI } from "./cloud.ts";
 
 export interface Target {
@@ -134,6 +134,14 @@ function serverOf(ref: ModelRef, config: EffectiveConfig): Result<Server> {
   const advice = adviceFor(ref.provider);
   if (advice !== undefined)
     return failure("model.unknown", `The provider "${ref.provider}" is not built in. ${advice.message}`, advice.hint);
+  // A model without its provider.
+  const [meant] = ref.id === DEMO ? providersOf(ref.provider) : [];
+  if (meant !== undefined)
+    return failure(
+      "model.unknown",
+      `"${ref.provider}" is a model of ${meant}, and not a provider.`,
+      `Name both: \`gsv model use ${meant}/${ref.provider}\`.`,
+    );
   return failure(
     "model.unknown",
     `Unknown provider "${ref.provider}".`,

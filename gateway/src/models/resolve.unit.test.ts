@@ -147,6 +147,13 @@ describe("resolving a model's server", () => {
     for (const provider of ["no-such-provider", "constructor", "__proto__", "toString"])
       assert.equal(error(get({ provider, id: "m" }, { provider: "demo", id: "demo" }, none)).reason, "model.unknown", provider);
   });
+  it("[F48] a model without its provider is told how both are named", () => {
+    const { reason, message, hint } = error(get({ provider: "claude-sonnet-5", id: "demo" }, undefined, none));
+    assert.equal(reason, "model.unknown");
+    assert.equal(message, '"claude-sonnet-5" is a model of anthropic, and not a provider.');
+    assert.equal(hint, "Name both: `gsv model use anthropic/claude-sonnet-5`.");
+    assert.match(error(get({ provider: "no-such-model", id: "demo" }, undefined, none)).message, /^Unknown provider/);
+  });
   it("a provider without a configured model gets its default model", () => {
     assert.equal(value(get({ provider: "anthropic", id: "demo" })).id, "claude-sonnet-5");
     assert.equal(resolveModelId({ provider: "openai", id: "demo" }), "gpt-5.4-mini");

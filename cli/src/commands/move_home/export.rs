@@ -21,7 +21,7 @@ use crate::exit::{Failure, OrFail, Outcome};
 use crate::new_file;
 use crate::output::Output;
 use crate::paths::shell;
-use crate::units::{bytes, date, now_ms};
+use crate::units::{bytes, counted, date, now_ms};
 
 const DISK: &str = "Check the folder of temporary files, or choose another one with TMPDIR.";
 
@@ -120,12 +120,16 @@ fn report(out: Output, file: &Path, home: &MoveHome, pages: usize, size: u64, wr
     });
     out.show(document, |_| out.line(&file.display().to_string()));
     out.note(&format!(
-        "The home is exported: {} in {pages} pages, {} encrypted. Its secrets are not in the file.",
+        "The home is exported: {} in {}, {} encrypted. Its secrets are not in the file.",
         bytes(size),
+        counted(pages as u64, "page", "pages"),
         bytes(written)
     ));
     out.note(
         "This gateway stays stopped. Keep it so once the home is imported elsewhere: else two gateways answer the same people and run the same jobs. If it is imported nowhere: `gsv resume --exported`.",
     );
-    out.aside(&format!("Import it with: gsv --url URL deploy import {}", shell(file)));
+    out.aside(&format!(
+        "Import it into the other gateway with its address, and its admin token in GSV_TOKEN: gsv --url URL deploy import {}",
+        shell(file)
+    ));
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use gsv_protocol::limits;
-use gsv_protocol::methods::{MoveBegin, MoveCancel, MoveFinish, MoveWrite};
+use gsv_protocol::methods::{CronStatus, MoveBegin, MoveCancel, MoveFinish, MoveWrite};
 use gsv_protocol::types::{
     MoveBeginParams, MoveBeginResult, MoveFinishParams, MoveFinishResult, MoveHome, MoveWriteParams,
 };
@@ -85,7 +85,8 @@ pub async fn run(context: &Context, args: DeployImport) -> Outcome {
     .await?;
     client.close().await;
     awake(context, &home).await?;
-    report(context.out, &home, &totals);
+    let scheduled = context.ask::<CronStatus>(gsv_protocol::NoParams {}).await;
+    report(context.out, &home, &totals, scheduled.ok().map(|status| status.jobs));
     Ok(())
 }
 
@@ -212,20 +213,15 @@ async fn awake(context: &Context, home: &MoveHome) -> Outcome {
     Err(last)
 }
 
-fn report(out: Output, home: &MoveHome, totals: &MoveFinishResult) {
+/// `scheduled`: the jobs of `gsv cron`, which the gateway has with its own tables.
+fn report(out: Output, home: &MoveHome, totals: &MoveFinishResult, scheduled: Option<u64>) {
     let document = json!({
         "isDone": true, "moveId": home.move_id, "sessions": totals.sessions, "objects": totals.objects, "bytes": totals.bytes,
         "jobs": totals.jobs, "rows": totals.rows, "secrets": home.secrets, "hooks": home.hooks, "machines": home.machines,
         "channels": home.channels, "removedSecrets": totals.removed_secrets.as_deref().unwrap_or_default(),
+        "scheduledJobs": scheduled,
     });
-    let words = format!(
-        "The home is imported, and live: {}, {} with {}, {}.",
-        counted(totals.sessions, "conversation", "conversations"),
-        counted(totals.objects, "file", "files"),
-        bytes(totals.bytes),
-        counted(totals.jobs, "job", "jobs")
-    );
-    out.done(&document, &words);
+    out.done(&document, &live_text(totals, scheduled));
     for (names, what, next) in [
         (
             &home.secrets,
@@ -255,6 +251,20 @@ fn report(out: Output, home: &MoveHome, totals: &MoveFinishResult) {
     );
 }
 
+/// Scheduled jobs and submitted ones are different things, so each has its own count.
+fn live_text(totals: &MoveFinishResult, scheduled: Option<u64>) -> String {
+    let scheduled = scheduled.map_or_else(String::new, |count| {
+        format!("{}, ", counted(count, "scheduled job", "scheduled jobs"))
+    });
+    format!(
+        "The home is imported, and live: {}, {} with {}, {scheduled}{}.",
+        counted(totals.sessions, "conversation", "conversations"),
+        counted(totals.objects, "file", "files"),
+        bytes(totals.bytes),
+        counted(totals.jobs, "submitted job", "submitted jobs")
+    )
+}
+
 /// Also when the import had ended before: its end may have been interrupted before this was said.
 fn note_removed(out: Output, removed: &[String]) {
     if !removed.is_empty() {
@@ -279,6 +289,24 @@ mod tests {
         for part in ["apiKeys.openai, apiKeys.ab.", "gsv config get", "gsv config set PATH -"] {
             assert!(text.contains(part), "{text}");
         }
+    }
+
+    #[test]
+    fn mv11_scheduled_jobs_are_counted_apart() {
+        let totals = MoveFinishResult {
+            objects: 14,
+            bytes: 10,
+            sessions: 1,
+            jobs: 0,
+            rows: 3,
+            removed_secrets: None,
+        };
+        let text = live_text(&totals, Some(1));
+        assert!(
+            text.contains("1 conversation, 14 files with 10 B, 1 scheduled job, 0 submitted jobs."),
+            "{text}"
+        );
+        assert!(!live_text(&totals, None).contains("scheduled"));
     }
 
     #[test]

@@ -9,26 +9,18 @@ pub use self::import::run as import;
 
 use std::time::Duration;
 
-use gsv_protocol::{Method, errors};
-use tokio::time::sleep;
+use gsv_protocol::Method;
 
+use super::patiently::patiently;
 use crate::client::Client;
 use crate::exit::Outcome;
 
 /// The gateway joins the pieces of a large file before it answers.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// A client may send so many requests a minute, and a home has more pages.
-const PAUSE: Duration = Duration::from_secs(1);
-
-/// A request that waits while this connection has sent too many.
+/// A home has more pages than a client may send requests in a minute.
 async fn ask<M: Method>(client: &Client, params: M::Params) -> Outcome<M::Result>
 where
     M::Params: Clone,
 {
-    loop {
-        match client.call_within::<M>(params.clone(), PATIENCE).await {
-            Err(failure) if failure.is(&errors::LIMIT_RATE) => sleep(PAUSE).await,
-            done => return done,
-        }
-    }
+    patiently(|| client.call_within::<M>(params.clone(), PATIENCE)).await
 }

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use super::dialogue::Dialogue;
 use crate::args::{NodeInstall, ServiceCommand, Setup};
 use crate::commands::context::Context;
-use crate::commands::service::this_program;
+use crate::commands::node::start_command;
+use crate::commands::node_files::nodes_here;
+use crate::commands::service::{this_program, with_installer};
 use crate::commands::{node_service, service_gateway};
 use crate::embedded::layout::Layout;
 use crate::exit::{OrFail, Outcome};
@@ -25,8 +27,18 @@ pub fn install_services(context: &Context, dialogue: &Dialogue, args: &Setup) ->
         if args.services {
             return Err(failure);
         }
-        let why = failure.message.trim_end_matches('.');
-        out.aside(&format!("No services are installed: {why}. {}", failure.next));
+        // The gateway runs already, so how to run it by hand is no help here.
+        let reach = with_installer(|installer| installer.manager.check())
+            .err()
+            .unwrap_or(failure);
+        let why = reach.message.trim_end_matches('.');
+        out.aside(format!("No services are installed: {why}. {}", reach.next).trim_end());
+        if nodes_here().is_empty() {
+            out.aside(&format!(
+                "The agent can use this machine while its node runs: `{}`.",
+                start_command()
+            ));
+        }
         return Ok(false);
     }
     if !args.services

@@ -57,6 +57,10 @@ pub fn check_model(provider: &str, model: Option<&str>) -> Outcome {
     }
 }
 
+/// How a server of the user's own becomes a provider.
+const OWN_SERVER: &str =
+    r#"`gsv config set providers.mine '{"baseUrl":"http://127.0.0.1:8080/v1","wire":"openai-completions"}'`"#;
+
 /// `key`: the one that was given on stdin.
 pub async fn choose(context: &Context, dialogue: &Dialogue, args: &Setup, key: Option<String>) -> Outcome<ModelRef> {
     let client = context.connect().await?;
@@ -114,7 +118,7 @@ fn choose_provider(
         let meant = nearest(named, known()).map_or_else(String::new, |name| format!(" Did you mean {name}?"));
         return Err(Failure::usage(
             format!("There is no provider {}.{meant}", one_line(named, 100)),
-            "`gsv provider list` lists them. A server of your own: `gsv config set providers.NAME '{\"baseUrl\": \"http://127.0.0.1:8080/v1\", \"wire\": \"openai-completions\"}'`.",
+            format!("`gsv provider list` lists them. A server of your own: {OWN_SERVER}."),
         ));
     }
     if !dialogue.asks {
@@ -128,6 +132,9 @@ fn choose_provider(
     dialogue
         .out
         .note("Which provider of models do you have a key for? Or `demo` for the built-in demo model, `ollama` for models on this machine.");
+    dialogue
+        .out
+        .aside(&format!("A server of your own needs a name first: {OWN_SERVER}."));
     let mut shown: Vec<&str> = providers
         .iter()
         .take(LISTED)

@@ -84,6 +84,22 @@ fn a_lost_first_token_can_be_replaced() {
 }
 
 #[test]
+fn bk13_a_new_first_token_in_place_of_a_stored_one_is_said() {
+    let gateway = Embedded::new();
+    let first = gateway.up().ok();
+    assert!(!first.stderr.contains("new first admin token"), "{first:?}");
+    gateway.gsv(&["down"]).ok();
+    // As after a restore without secrets.
+    fs::remove_file(gateway.home.state().join("gateway/bootstrap.json")).unwrap();
+    let run = gateway.gsv(&["up"]).ok();
+    assert!(
+        run.stderr
+            .contains("The token is a new first admin token of this gateway."),
+        "{run:?}"
+    );
+}
+
+#[test]
 fn a_config_of_another_gateway_is_not_changed() {
     let gateway = Embedded::new();
     let config = "url = \"wss://gsv.example.com/ws\"\ntoken = \"gsv_client_abc_def\"\n";
@@ -122,7 +138,7 @@ fn a_config_of_another_gateway_is_not_changed() {
 }
 
 #[test]
-fn the_address_that_a_node_has_joined_stays_in_the_config() {
+fn bk25_the_address_that_a_node_has_joined_stays_in_the_config() {
     let pinned = format!("wss://127.0.0.1:28201/ws#sha256={}", "7d".repeat(32));
     for url in ["wss://gsv.example.com/ws", &pinned, "ws://127.0.0.1:1/ws"] {
         let gateway = Embedded::new();
@@ -132,10 +148,27 @@ fn the_address_that_a_node_has_joined_stays_in_the_config() {
         assert!(run.stderr.contains("was not changed"), "{run:?}");
         assert!(!run.stderr.contains("gsv_admin_"), "{run:?}");
         // While it runs, and at its next start.
-        gateway.gsv(&["up"]).ok();
-        gateway.gsv(&["down"]).ok();
-        gateway.gsv(&["up"]).ok();
+        let own = format!("`gsv --url ws://127.0.0.1:{}/ws chat`", gateway.port);
+        let again = gateway.gsv(&["up"]).ok();
+        assert!(again.stderr.contains(&own), "{again:?}");
+        let down = gateway.gsv(&["down"]).ok();
+        assert!(down.stderr.contains("which was not stopped"), "{down:?}");
+        let next = gateway.gsv(&["up"]).ok();
+        assert!(next.stderr.contains(&own), "{next:?}");
         assert_eq!(fs::read_to_string(gateway.home.config_file()).unwrap(), config);
+        // The way back that it names.
+        gateway.gsv(&["local-config", "unset", "url"]).ok();
+        let back = gateway.gsv(&["up"]).ok();
+        assert!(back.stderr.contains("Address and token are stored"), "{back:?}");
+        let down = gateway.gsv(&["down"]).ok();
+        assert!(
+            down.stderr.contains(&format!(
+                "The gateway of {} is stopped.",
+                gateway.home.state().display()
+            )),
+            "{down:?}"
+        );
+        assert!(!down.stderr.contains("another gateway"), "{down:?}");
     }
 }
 

@@ -77,9 +77,13 @@ function modelWarnings({ provider = DEMO, ...model }: NonNullable<GsvConfig["mod
   const isTouched = name === undefined || name === "provider" || unused.some((setting) => setting === name);
   if (provider !== DEMO || unused.length === 0 || !isTouched) return [];
   const paths = unused.map((setting) => `model.${setting}`).join(", ");
-  return [
-    `The demo model answers, so ${paths} ${unused.length === 1 ? "has" : "have"} no effect now. Name the provider: \`gsv config set model.provider NAME\`.`,
-  ];
+  return [`The demo model answers, so ${paths} ${unused.length === 1 ? "has" : "have"} no effect now. ${ofServer(model)}`];
+}
+/** How a server gets a name, with which its models can be chosen. An address with a quotation mark cannot be pasted. */
+function ofServer({ baseUrl = "", wire = "openai-completions" }: NonNullable<GsvConfig["model"]>): string {
+  if (baseUrl === "" || /['`]/.test(baseUrl)) return "Name the provider: `gsv config set model.provider NAME`.";
+  const server = JSON.stringify({ baseUrl, wire });
+  return `For a server of your own, give it a name: \`gsv config set providers.mine '${server}'\`, then choose its model: \`gsv model use mine/MODEL\`.`;
 }
 /** Whether a model beside the usual one is of this provider. */
 const namesProvider = ({ model, agents, compaction }: Readonly<GsvConfig>, name: string): boolean =>

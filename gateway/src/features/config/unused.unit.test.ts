@@ -31,8 +31,12 @@ test("[F1] the address of a model's server is stored with a warning while the de
     for (const model of [{ baseUrl }, { provider: "demo", baseUrl }])
       assert.match(
         warned(path, { model })[0] ?? "",
-        /^The demo model answers, so model\.baseUrl has no effect now\. Name the provider: `gsv config set model\.provider NAME`\.$/,
+        /^The demo model answers, so model\.baseUrl has no effect now\. For a server of your own, give it a name: `gsv config set providers\.mine '\{"baseUrl":"http:\/\/127\.0\.0\.1:8080\/v1","wire":"openai-completions"\}'`, then choose its model: `gsv model use mine\/MODEL`\.$/,
       );
+  assert.match(
+    warned("model.wire", { model: { wire: "openai-completions" } })[0] ?? "",
+    /Name the provider: `gsv config set model\.provider/,
+  );
   assert.match(warned("model.wire", { model: { baseUrl, wire: "openai-completions" } })[0] ?? "", /model\.baseUrl, model\.wire have/);
   assert.deepEqual(warned("model.thinkLevel", { model: { baseUrl } }), [], "only what the change has touched");
   assert.deepEqual(warned("model.baseUrl", { model: { provider: "mine", baseUrl } }), []);
