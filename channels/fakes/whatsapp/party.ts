@@ -1,4 +1,4 @@
-/** A person on the fake WhatsApp: a contact or the account's own phone, with keys, sessions and received messages. */
+/** One party of the fake WhatsApp, a contact or the account's own phone: its keys, its sessions and the messages that it has received. */
 import "./quiet.ts";
 import {
   addTransactionCapability,

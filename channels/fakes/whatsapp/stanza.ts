@@ -1,4 +1,4 @@
-/** Reading stanzas of WhatsApp's wire. */
+/** Small helpers of the fake for stanzas, the XML-like nodes of WhatsApp's wire: how they are read, and the two values that most answers have. */
 import type { BinaryNode } from "@whiskeysockets/baileys";
 
 export const SERVER = "s.whatsapp.net";

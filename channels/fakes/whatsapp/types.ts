@@ -1,4 +1,4 @@
-/** What the parts of the fake WhatsApp exchange. Types only. */
+/** Types that the files of the fake WhatsApp share: what it notes for a test, what a test lets a person send, and the connection of a device. */
 import type { MediaType, proto } from "@whiskeysockets/baileys";
 import type { WebSocket } from "ws";
 import type { NoiseServer } from "./noise-server.ts";

@@ -1,4 +1,4 @@
-/** An alarm that fails is followed by another one: the runtime repeats a failed alarm six times and then never again. */
+/** Runs the work of a Durable Object's alarm, and sets another alarm when it fails: the runtime repeats a failed alarm six times and then never again. */
 import { errorText } from "./error-text.ts";
 import { logLine } from "./log.ts";
 

@@ -1,4 +1,5 @@
-//! An answer under way: the message is sent with its files, and what the person types meanwhile acts at once, is for the run, or waits.
+//! One turn of the chat: sends the message with its files, shows the answer, and takes what the person types meanwhile: a command that acts
+//! at once, words for the run, or a message that waits for its end.
 
 use std::time::Duration;
 

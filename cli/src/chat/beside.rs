@@ -1,5 +1,5 @@
-//! What a person does while a turn is under way: commands that act at once, and answers to questions. Pure. A turn that is over
-//! still waits a moment for the answers of its commands.
+//! Requests that the chat sends beside a running turn: commands that act at once, and answers to questions. Pure. A turn that is over
+//! still waits a moment for the answers of these requests.
 
 use std::mem;
 use std::time::Duration;

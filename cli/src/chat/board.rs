@@ -1,5 +1,5 @@
-//! The status line below the line that is being typed. The line editor paints it as a hint; this holds what it shows, and wakes the
-//! editor when that changes. Only a terminal whose editor can repaint has one.
+//! Holds what the status line of the chat shows (model, session, cost), and wakes the line editor, which paints it below the line that is being
+//! typed, when that changes. Only a terminal whose editor can repaint has one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

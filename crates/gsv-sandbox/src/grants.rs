@@ -1,4 +1,5 @@
-//! The rules for Landlock, which can only allow: a folder with hidden paths in it is split into its other entries. PURE.
+//! Makes Landlock's rules from a plan. Landlock can allow a folder, and can't except a path in it: a folder with paths that stay hidden is
+//! therefore replaced by rules for all its other entries. PURE.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-/** PURE. Background processes that calls leave behind on nodes: what a result says of one. */
+/** Reads from a tool's result whether the call left a process running on its node, and what has become of it. PURE. */
 
 /** A node chooses the name, and a model and people are shown it as it is. */
 const PROCESS_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/;

@@ -1,4 +1,4 @@
-/** The table of word vectors as an embedding service: at once, for nothing, and nothing leaves the program. PURE. */
+/** The built-in embedding service: reads vectors from the table of word vectors that comes with the gateway, so that no text is sent anywhere. PURE. */
 import type { Embeddings, Vector } from "../ports/embeddings.ts";
 
 /** `embed`: the vector of a text; undefined: the table has no word of it. */

@@ -1,4 +1,4 @@
-/** Who decides on an event when the owner does not. */
+/** What is recorded in place of the owner when an event was decided without them: the owner did not answer in time, or its agent was deleted. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 
 /** In the place of the owner, who has not decided in time. */

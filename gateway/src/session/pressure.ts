@@ -1,6 +1,6 @@
 /**
- * Computes the context budget and the cut of a compaction (product rule P5.3). PURE: counts tokens, never messages. Uses the provider's
- * counts where there are any, and estimates otherwise (models/estimate.ts).
+ * How full the model's context is (its pressure): computes the budget of tokens, and where a compaction cuts (product rule P5.3). PURE: counts
+ * tokens, never messages. Uses the provider's counts where there are any, and estimates otherwise (models/estimate.ts).
  */
 import type { CompactionConfig } from "../../../protocol/gen/types.ts";
 import { tokensOfChars } from "../models/estimate.ts";

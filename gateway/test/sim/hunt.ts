@@ -89,6 +89,7 @@ export async function corners(from: number, seeds: number, sum: Tally): Promise<
   for (let seed = from; seed < from + seeds; seed++) {
     await one({ seed, messages: 3, crashRate: 0.6, faults: true, actions: true, turnover: true }, sum);
     await one({ seed, messages: 4, channelGone: true }, sum);
+    await one({ ...randomScenario(seed), messages: 8, compactsAndStops: true }, sum);
     await one({ seed, messages: 6, notes: true, actions: true, faults: true, turnover: seed % 2 === 0 }, sum);
   }
 }

@@ -22,6 +22,8 @@ export interface Scenario {
   readonly window?: number;
   /** One compaction and one reset are asked for, whatever else happens. */
   readonly turnover?: boolean;
+  /** Some compactions are asked for by a command, and stopped by its id soon after. */
+  readonly compactsAndStops?: boolean;
   /** Notes of the gateway, some of them for the model too. */
   readonly notes?: boolean;
   /** More large messages at once than the queue takes, and a process that ends while it is full. */
@@ -88,6 +90,7 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     silences = false,
     window,
     turnover = false,
+    compactsAndStops = false,
     notes = false,
     flood = false,
     channelGone = false,
@@ -280,6 +283,19 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     plan(() => void world.call((service) => service.compact(undefined)).catch(() => {}));
     plan(() => void world.call((service) => service.reset()).catch(() => {}));
   }
+  if (compactsAndStops)
+    for (let count = 1; count <= 4; count++)
+      plan(() => {
+        const runId = `run-compact-${count}`;
+        const command = { identity: IDENTITY, messageId: `compact-${count}`, runId, text: "/compact", origin: CLIENT };
+        void world.call((service) => service.send(command)).catch(() => {});
+        at(rng.int(1, 200), () =>
+          insist(
+            () => world.call((service) => service.abort(runId)),
+            () => {},
+          ),
+        );
+      });
   if (faults) {
     for (let count = rng.int(0, 5); count > 0; count--) plan(() => breakNode(world));
     for (let count = rng.int(0, 2); count > 0; count--) plan(() => void forge(world));
@@ -354,7 +370,8 @@ const GUEST = {
   senderId: "bob",
   role: "guest",
 } as const;
-const originOf = ({ guest }: Sent): Origin => (guest === true ? GUEST : { kind: "client", clientId: "sim" });
+const CLIENT: Origin = { kind: "client", clientId: "sim" };
+const originOf = ({ guest }: Sent): Origin => (guest === true ? GUEST : CLIENT);
 /** Not of the quiet ones, which no run answers. */
 function wishOf({ wishes = false, seed }: Scenario, index: number): Pick<Sent, "wish" | "guest"> {
   if (!wishes || index % 6 === 4) return {};

@@ -1,4 +1,4 @@
-//! What every `gsv deploy` command begins with: the bundle, wrangler, a token that works, and one account.
+//! Opens a deployment for a `gsv deploy` command: finds the bundle, wrangler, a token that works and one account, or says what is missing.
 
 use std::env;
 

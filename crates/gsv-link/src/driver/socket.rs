@@ -1,4 +1,4 @@
-//! An open socket: the frames that wait to be written, and the closing handshake.
+//! The WebSocket of a link while it is open: writes the frames that wait, reads the next one, and does the closing handshake.
 
 use std::collections::VecDeque;
 use std::future::{pending, poll_fn};

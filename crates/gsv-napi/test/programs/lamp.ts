@@ -1,5 +1,5 @@
 /**
- * A program with a node, for tests that need a process of its own. `argv[2]`: the options as JSON. Says on stdout what happens, and
+ * A program with a node of its own, as the lamp of the README is one, for tests that need a process. `argv[2]`: the options as JSON. Says on stdout what happens, and
  * closes the node at the end of stdin. It ends when nothing keeps it running.
  */
 import { appendFileSync } from "node:fs";
