@@ -58,6 +58,28 @@ export interface Report {
 export class SimulationError extends Error {
   override readonly name = "SimulationError";
 }
+/** Commands that ask for compactions, each with an abort of its id soon after. */
+function planStoppedCompactions(
+  { compactsAndStops = false }: Scenario,
+  world: World,
+  plan: (work: () => void) => void,
+  at: (ms: number, work: () => void) => void,
+  insist: <T>(work: () => Promise<T>, done: (answer: T) => void) => void,
+): void {
+  if (!compactsAndStops) return;
+  for (let count = 1; count <= 4; count++)
+    plan(() => {
+      const runId = `run-compact-${count}`;
+      const command = { identity: IDENTITY, messageId: `compact-${count}`, runId, text: "/compact", origin: CLIENT };
+      void world.call((service) => service.send(command)).catch(() => {});
+      at(world.rng.int(1, 200), () =>
+        insist(
+          () => world.call((service) => service.abort(runId)),
+          () => {},
+        ),
+      );
+    });
+}
 const BUSY_MS = 60_000;
 /** Together more than `LIMITS.queueBytes`, and small enough at the end to leave no space for anything else. */
 const FLOOD_CHARS: readonly number[] = [
@@ -90,7 +112,6 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     silences = false,
     window,
     turnover = false,
-    compactsAndStops = false,
     notes = false,
     flood = false,
     channelGone = false,
@@ -283,19 +304,7 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     plan(() => void world.call((service) => service.compact(undefined)).catch(() => {}));
     plan(() => void world.call((service) => service.reset()).catch(() => {}));
   }
-  if (compactsAndStops)
-    for (let count = 1; count <= 4; count++)
-      plan(() => {
-        const runId = `run-compact-${count}`;
-        const command = { identity: IDENTITY, messageId: `compact-${count}`, runId, text: "/compact", origin: CLIENT };
-        void world.call((service) => service.send(command)).catch(() => {});
-        at(rng.int(1, 200), () =>
-          insist(
-            () => world.call((service) => service.abort(runId)),
-            () => {},
-          ),
-        );
-      });
+  planStoppedCompactions(scenario, world, plan, at, insist);
   if (faults) {
     for (let count = rng.int(0, 5); count > 0; count--) plan(() => breakNode(world));
     for (let count = rng.int(0, 2); count > 0; count--) plan(() => void forge(world));
