@@ -1,7 +1,7 @@
 /** Every kind of test, as a lane: how it is run and how its result is counted. Decides neither the order nor what is chosen. */
-import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, homedir } from "node:os";
-import { delimiter, dirname, join, relative } from "node:path";
+import { delimiter, join, relative } from "node:path";
 import { fromCargo, fromCommand, fromLints, fromNode, fromVitest, judged } from "./outcomes.ts";
 import type { QuickPlan } from "./quick.ts";
 import { OFFLINE_WRANGLER, ROOT } from "./root.ts";
@@ -94,13 +94,17 @@ const cargo = (args: readonly string[], log: string, { before = [], env = {} }: 
 /** Compiles below the priority of the tests that run at the same time, because those have deadlines. */
 const compile = (args: readonly string[], log: string): Promise<RunResult> => cargo(args, log, { before: ["nice", "-n", "10"] });
 
+let home: string | undefined;
 /**
- * An empty home beside the log, for the tests of programs that start shells: what the person has in theirs changes no test, and no command waits
- * for what a shell reads there.
+ * An empty home, for the tests of programs that start shells: what the person has in theirs changes no test, and no command waits for what a shell
+ * reads there. Not below the folder for temporary files, because that is another one in a sandbox.
  */
-function emptyHome(log: string): Readonly<Record<string, string>> {
-  const home = join(dirname(log), "home");
-  mkdirSync(home, { recursive: true });
+function emptyHome(): Readonly<Record<string, string>> {
+  if (home === undefined) {
+    home = join(targetDir(), "test-home");
+    rmSync(home, { recursive: true, force: true });
+    mkdirSync(home, { recursive: true });
+  }
   const ownFolder = (name: string, folder: string) => ({ [name]: process.env[name] ?? join(homedir(), folder) });
   return {
     HOME: home,
@@ -163,7 +167,7 @@ async function endToEnd(
   const bundled = await run(process.execPath, [join(ROOT, "scripts", "build.ts")], { cwd: ROOT, logFile: log });
   if (bundled.code !== 0) return fromCommand(bundled, "scripts/build.ts", BUILT);
   return nodeTests(chosen, log, report, {
-    env: { ...emptyHome(log), GSV_BIN: join(targetDir(), profile, "gsv"), GSV_RUNTIME_DIR: join(ROOT, "dist", "runtime"), ...env },
+    env: { ...emptyHome(), GSV_BIN: join(targetDir(), profile, "gsv"), GSV_RUNTIME_DIR: join(ROOT, "dist", "runtime"), ...env },
     // The tests wait more than they compute. More at once would overload a small machine, and deadlines would fail.
     concurrency: 4,
   });
@@ -201,7 +205,7 @@ const rust = (packages: readonly string[]): Lane => {
       failedOnly(fromCommand(await compile(["test", ...which, "--locked", "--no-run"], log), "cargo test --no-run", BUILT)),
     go: async (log) => {
       const result = await cargo(["test", ...which, "--locked", "--no-fail-fast"], log, {
-        env: { ...emptyHome(log), RUST_TEST_THREADS: "6" },
+        env: { ...emptyHome(), RUST_TEST_THREADS: "6" },
       });
       return judged(fromCargo(result.output), result.code);
     },
@@ -279,7 +283,7 @@ export const LANES: readonly Lane[] = [
     what: "tools open names that are swapped meanwhile, two million times",
     go: async (log) => {
       const args = ["test", "--package", "gsv-tools", "--test", "tools", "--locked", "--", "race::", "--nocapture"];
-      const result = await cargo(args, log, { env: { ...emptyHome(log), GSV_LONG: "1" } });
+      const result = await cargo(args, log, { env: { ...emptyHome(), GSV_LONG: "1" } });
       for (const [line] of result.output.matchAll(/^\d+ opens .*$/gm)) process.stdout.write(`${line} ... `);
       return judged(fromCargo(result.output), result.code);
     },

@@ -95,7 +95,7 @@ pub struct Stop {
 
 #[derive(Debug, Args)]
 pub struct Resume {
-    /// Resume a gateway whose home was exported, and which is live nowhere else
+    /// Resume after an export of the home that is live nowhere else
     #[arg(long)]
     pub exported: bool,
 }

@@ -211,7 +211,7 @@ async fn h2_a_refusal_says_what_to_do_and_does_not_show_the_token() {
     });
     let error = refused.map(drop).unwrap_err();
     assert!(matches!(&error, LinkError::Refused { .. }) && error.exit_status() == 3);
-    assert!(error.to_string().contains("gsv local-config set token") && !error.to_string().contains(SECRET));
+    assert!(error.to_string().contains("gsv invite client") && !error.to_string().contains(SECRET));
     assert!(!format!("{:?}", server.options()).contains(SECRET));
 }
 
