@@ -151,6 +151,13 @@ describe("[PO13] deletions by a roundabout way", () => {
   });
   it("few: code that deletes one file, or only reads a list", () => {
     const few = [
+      "Rscript -e 'unlink(\"x\")'",
+      "Rscript -e 'print(list.files())'",
+      "node -e 'fs.unlink(\"x\", r => 1)'",
+      "gcloud storage cp a gs://b/rm.txt",
+      "hdfs dfs -ls /d",
+      "mc cp a m/b",
+      "borg list r",
       "python3 -c 'print(open(\"x\").read())'",
       "python3 -c 'import sys; print(sys.argv[1:])' src/*",
       "python3 -c 'import os,sys; os.remove(sys.argv[1])' a.txt",

@@ -61,15 +61,18 @@ const CLEARS = /\b(?:venv|EnvBuilder|virtualenv)\b[^\n]{0,300}\bclear\s{0,9}=\s{
 /** JavaScript that deletes a folder by an option, which may stand anywhere in the code. `rm` is a function, not the program. */
 const REMOVES_WITH_OPTION =
   /\brm(?:dir)?(?:Sync\b|\s{0,9}\(|`?\s{0,9}[\]}:]|\?\.|\.(?:call|apply|bind)\b)|\bDeno\b[^;]{0,20}\bremove|\bremove(?:Sync)?\b[^;]{0,20}\bDeno/;
+/** R deletes a folder by an argument of `unlink`, whose name may be cut short. */
+const REMOVES_IN_R = /\bunlink\s{0,9}\([^)]{0,300}(?:[(,]\s{0,9}r\w{0,8}\s{0,9}=(?![>=])|,\s{0,9}T(?:RUE)?\b)|\bdir_delete\b/;
 const IS_RECURSIVE = /\brecursive\b|\\(?:x|u)/;
 /** Functions of several languages that list a folder or get a list from elsewhere; with a function that deletes one file. */
 const LISTS =
-  /\b(?:walk|fwalk|scandir|listdir|r?glob|iterdir|readdir(?:Sync)?|opendir|DirectoryIterator|WalkDir|read_dir|each_child|children|entries|stdin)\b|\bDir\s{0,9}[.[]|\bFind\b/i;
+  /\b(?:walk|fwalk|scandir|listdir|list\.(?:files|dirs)|r?glob|iterdir|readdir(?:Sync)?|opendir|DirectoryIterator|WalkDir|read_dir|each_child|children|entries|stdin)\b|\bDir\s{0,9}[.[]|\bFind\b/i;
 /** One of these is in any such name. Most texts have none. */
 const MAY_REMOVE = /rm|remove|del|unlink|empty|cleandir|move|mv|rename|replace/i;
 const removesFolders = (text: string): boolean =>
   MAY_REMOVE.test(text) &&
   (REMOVES_FOLDERS.test(text) ||
+    REMOVES_IN_R.test(text) ||
     (text.includes("fs-extra") && /\bremove\b/.test(text)) ||
     (REMOVES_WITH_OPTION.test(text) && IS_RECURSIVE.test(text)) ||
     (REMOVES_FILE.test(text) && LISTS.test(text)));
