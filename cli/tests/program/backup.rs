@@ -233,6 +233,24 @@ fn bk18_status_and_doctor_name_a_backup_that_failed_and_what_to_do() {
     home.gsv(["backup", "schedule"]).failed(1);
 }
 
+#[test]
+fn bk18_a_folder_of_backups_that_is_gone_is_told_before_the_next_backup_fails() {
+    let home = Home::new();
+    let disk = stopped(&home);
+    schedule(&home, &["--to", &disk]).ok();
+    let gone = "The folder of the scheduled backups is not there now";
+    assert!(!schedule(&home, &[]).ok().stderr.contains(gone));
+    std::fs::remove_dir_all(&disk).unwrap();
+    for run in [home.gsv(["backup", "schedule"]), home.gsv(["status"])] {
+        let said = format!("{}{}", run.stdout, run.stderr).replace('\n', " ");
+        assert!(
+            said.contains(gone) && said.contains("gsv backup schedule --to"),
+            "{said}"
+        );
+    }
+    assert!(home.gsv(["doctor", "--offline"]).stdout.contains(gone));
+}
+
 const PASSPHRASE: (&str, &str) = ("GSV_BACKUP_PASSPHRASE", "five words for a night");
 
 #[test]
