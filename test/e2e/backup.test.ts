@@ -270,7 +270,7 @@ describe("a copy that is restored beside its gateway", () => {
     const unknown = await stop("nothing");
     assert.deepEqual([unknown.code, /There is no conversation .*nothing/.test(unknown.stderr)], [1, true], unknown.stderr);
     assert.match((await stop("ain")).stderr, /Did you mean agent:main:cli:dm:main\?/);
-    assert.match((await machine.gsv(["stop"])).stderr, /Nothing was running/);
+    assert.match((await machine.gsv(["stop"])).stderr, /Nothing was running\. To stop the gateway itself: `gsv down`/);
   });
 
   it("[BK23] a resume starts its channels and answers what waited, also after one that was killed", async () => {

@@ -63,6 +63,16 @@ describe("the first message", () => {
     assert.equal(readFileSync(node.file("made/by/agent.txt"), "utf8"), "some text");
   });
 
+  it("[SV7] `gsv node stop` says how a node is stopped that runs in a terminal, and leaves it", async () => {
+    const ran = await machine.gsv(["node", "stop", "--id", "laptop"]);
+    assert.equal(ran.code, 1, ran.stderr);
+    assert.ok(
+      ran.stderr.replace(/\s+/g, " ").includes(`runs in a terminal (pid ${node.pid}): press Ctrl-C there, or run \`kill ${node.pid}\``),
+      ran.stderr,
+    );
+    assert.equal(node.running, true);
+  });
+
   it("several tools of one answer run, and each result reaches the model", async () => {
     const answer = await machine.ok("chat", "run: echo first\nrun: echo second");
     // The tools run at the same time and end in any order.
