@@ -290,7 +290,7 @@ export class Gateway
   }
   async audit({ args, ...entry }: SessionAudit): Promise<void> {
     const { audit, ids } = this.#kernel.ports;
-    await audit.append({ ...entry, ...(args === undefined ? {} : { argsHash: await ids.sha256(JSON.stringify(args)) }) });
+    audit.append({ ...entry, ...(args === undefined ? {} : { argsHash: await ids.sha256(JSON.stringify(args)) }) });
   }
   async useGrants(sessionKey: string, ids: readonly string[]): Promise<readonly string[]> {
     return this.#ports.approvalsRpc.useGrants(sessionKey, ids);

@@ -1,7 +1,8 @@
 /**
  * The audit log: who did what, and whether it was allowed (promise S16, rules AU1-AU6). Append-only; each entry's hash covers the entry
- * before, and the end of the chain is stored apart from the entries. An entry is stored with the act itself and hashed right after,
- * because hashing is asynchronous. Stores digests of arguments, never arguments.
+ * before, and the end of the chain is stored apart from the entries. An entry is stored with the act itself and hashed soon after,
+ * together with its neighbours: hashing is asynchronous, and a write of its own for each entry would slow every tool call. Stores
+ * digests of arguments, never arguments.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { AuditBreak, AuditEntry } from "../../../protocol/gen/types.ts";
@@ -47,26 +48,33 @@ export interface AuditCopied {
   readonly problem?: string;
 }
 
+export interface AuditHost {
+  /** The first entry since the last copy was written, so that there is a time for the next copy. */
+  readonly deadline: () => void;
+  /** Does the work in a while. When it is lost, the next entry or reader does it. */
+  readonly soon: (work: () => Promise<void>) => void;
+}
+
 export class Audit {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #denials = new DenialCounter();
-  readonly #deadline: () => void;
+  readonly #host: AuditHost;
   #sealing: Promise<void> = Promise.resolve();
+  #isSealPlanned = false;
   #isDeadlineTold = false;
 
-  /** `deadline`: the first entry since the last copy was written, so that there is a time for the next one. */
-  constructor(db: Database, clock: Clock, deadline: () => void = () => undefined) {
+  constructor(db: Database, clock: Clock, host: AuditHost = { deadline: () => undefined, soon: () => undefined }) {
     this.#db = db;
     this.#clock = clock;
-    this.#deadline = deadline;
+    this.#host = host;
   }
 
-  /** Stores an entry at once. Resolves when the entry is part of the hash chain. */
-  append(input: AuditInput): Promise<void> {
+  /** Stores an entry at once. It becomes part of the hash chain soon, or with the next call of `seal`; every reader seals first. */
+  append(input: AuditInput): void {
     const now = this.#clock.now();
     const held = input.decision === "denied" ? this.#denials.count(floodOf(input), now) : 0;
-    if (held === "drop") return Promise.resolve();
+    if (held === "drop") return;
     const detail = held > 0 ? `${input.detail ?? ""} (and ${held} more like it before)`.trim() : input.detail;
     run(
       this.#db.sql,
@@ -85,9 +93,14 @@ export class Audit {
     );
     if (!this.#isDeadlineTold) {
       this.#isDeadlineTold = true;
-      this.#deadline();
+      this.#host.deadline();
     }
-    return this.seal();
+    if (this.#isSealPlanned) return;
+    this.#isSealPlanned = true;
+    this.#host.soon(() => {
+      this.#isSealPlanned = false;
+      return this.seal();
+    });
   }
 
   /** Hashes the new entries in order. Concurrent calls share one pass. */
@@ -203,7 +216,7 @@ export class Audit {
     this.#db.transactionSync(() => {
       this.#db.kv.put(ANCHOR, last);
       run(this.#db.sql, "DELETE FROM audit WHERE seq <= ?", last.seq);
-      void this.append({ actor: "gateway", origin: "gateway", action: PRUNED, decision: "allowed", detail: pruneDetail(last) });
+      this.append({ actor: "gateway", origin: "gateway", action: PRUNED, decision: "allowed", detail: pruneDetail(last) });
     });
     await this.seal();
   }

@@ -19,7 +19,7 @@ import { recordedPath } from "./config/schema.ts";
 import { fail } from "./outcome.ts";
 import type { KernelPorts } from "./ports.ts";
 
-export type DispatchPorts = Pick<KernelPorts, "connections" | "audit" | "background" | "closeToken" | "ids" | "log" | "now"> & {
+export type DispatchPorts = Pick<KernelPorts, "connections" | "audit" | "closeToken" | "ids" | "log" | "now"> & {
   readonly features: Pick<FeatureSet, "closed" | "frameRules" | "methods">;
 };
 
@@ -172,7 +172,7 @@ function note(
     ...(detail === undefined ? {} : { detail }),
     ...(argsHash === undefined ? {} : { argsHash }),
   };
-  ports.background("audit", ports.audit.append(entry));
+  ports.audit.append(entry);
 }
 
 /** Their target is the name of a tool. */

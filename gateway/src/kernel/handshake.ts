@@ -20,7 +20,7 @@ import type { FeatureSet } from "./feature-set.ts";
 import { fail } from "./outcome.ts";
 import type { KernelPorts } from "./ports.ts";
 
-export type HandshakePorts = Pick<KernelPorts, "connections" | "tokens" | "audit" | "background" | "arm" | "config" | "now"> & {
+export type HandshakePorts = Pick<KernelPorts, "connections" | "tokens" | "audit" | "arm" | "config" | "now"> & {
   readonly admission: Pick<Admission, "failed">;
   readonly features: Pick<FeatureSet, "listed" | "connectProblem" | "connected">;
   /** Version of the program. */
@@ -151,7 +151,7 @@ async function identify(ports: HandshakePorts, open: OpenConnection, params: Con
 }
 
 function deny(ports: HandshakePorts, open: OpenConnection, { client }: ConnectParams, reason: ErrorReason, tokenId?: string): void {
-  const entry = ports.audit.append({
+  ports.audit.append({
     actor: `address:${open.address}`,
     origin: client.mode,
     action: "connect",
@@ -159,7 +159,6 @@ function deny(ports: HandshakePorts, open: OpenConnection, { client }: ConnectPa
     decision: "denied",
     detail: tokenId === undefined ? reason : `${reason}, token ${tokenId}`,
   });
-  ports.background("audit", entry);
 }
 
 const crowded = (ports: HandshakePorts): GsvError | undefined =>
@@ -183,17 +182,14 @@ function welcome(
   const dialect = principal.mode === "client" && params.fingerprint === undefined ? "reference" : "current";
   const connection = connections.ready(open, principal, dialect);
   if (principal.mode === "node" && principal.kind === "admin") {
-    ports.background(
-      "audit",
-      ports.audit.append({
-        actor: actorOf(principal),
-        origin: principal.mode,
-        action: "connect",
-        target: `node:${principal.id}`,
-        decision: "allowed",
-        detail: "with an admin token",
-      }),
-    );
+    ports.audit.append({
+      actor: actorOf(principal),
+      origin: principal.mode,
+      action: "connect",
+      target: `node:${principal.id}`,
+      decision: "allowed",
+      detail: "with an admin token",
+    });
   }
   connections.answer(connection.socket, requestId, succeed(hello(ports, connection)));
   ports.features.connected(connection, params, old);

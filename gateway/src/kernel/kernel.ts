@@ -5,6 +5,7 @@
 import { unfinishedAt } from "../../../protocol/runtime/secret-shapes.ts";
 import { ERRORS } from "../../../protocol/gen/errors.ts";
 import type { EventName } from "../../../protocol/gen/methods.ts";
+import { afterTimeout } from "../../../protocol/runtime/within.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Logger, SecretValues } from "../platform/log.ts";
 import type { SocketHost } from "../platform/sockets.ts";
@@ -29,6 +30,9 @@ import { Tokens } from "./token-store.ts";
 const UNREADABLE = "Put the key file back, or enter these settings again: `gsv config set PATH -`.";
 
 /** What the kernel needs from the Durable Object. */
+/** From the first entry of the audit that has no hash to its hash. The entries that come meanwhile are hashed with it. */
+const AUDIT_SEAL_MS = 250;
+
 export interface KernelHost {
   readonly storage: Database & AlarmStorage;
   readonly sockets: SocketHost;
@@ -78,7 +82,11 @@ export class Kernel {
       log,
       config,
       tokens,
-      audit: new Audit(storage, clock, () => this.#alarms?.arm()),
+      audit: new Audit(storage, clock, {
+        deadline: () => this.#alarms?.arm(),
+        soon: (work) =>
+          this.ports.background("audit", new Promise<void>((resolve) => void afterTimeout(AUDIT_SEAL_MS, resolve)).then(work)),
+      }),
       connections,
       followers: new Followers(connections, subscriptions),
       subscriptions,
@@ -131,7 +139,7 @@ export class Kernel {
       decision: "allowed",
       ...detail,
     } as const;
-    this.ports.background("audit", this.ports.audit.append(entry));
+    this.ports.audit.append(entry);
   }
 
   get server(): SocketServer {

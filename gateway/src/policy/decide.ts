@@ -12,7 +12,7 @@ import { commandOf, covers, type GrantContext, grantRule, grantsOf, offerOf, onl
 import type { DeletionReader } from "./deletion/reading.ts";
 import { hasSandbox, isOutside } from "./hosts.ts";
 import { isForeign, isUnsure, type Taint } from "../ports/taint.ts";
-import { guardedWhy, labelText, isNotSpared, matrixWhy, TRUST } from "./matrix.ts";
+import { guardedWhy, labelText, isNotSpared, matrixWhy } from "./matrix.ts";
 import { classOf, memoryChange, remembersForLong } from "./call-class.ts";
 import { type JobsMade, modeVerdict } from "./modes.ts";
 import { complexityText } from "./complexity-text.ts";
@@ -103,7 +103,7 @@ function decideUnits(call: PolicyCall, units: readonly Unit[], context: PolicyCo
   const decision = strictest(decisions);
   if (decision.verdict !== "deny" && isListed(context.alwaysAsked, call.name)) {
     const why = [ALWAYS_WHY, ...(decision.verdict === "ask" ? [decision.why] : [])].join(" ");
-    const onlyOnce = grants === undefined ? "" : ` ${onceText(call, context, true, "")}`;
+    const onlyOnce = grants === undefined ? "" : ` ${onceText(call, context, true, ALWAYS_ASKED)}`;
     return {
       verdict: "ask",
       rule: ALWAYS_ASKED,
@@ -118,7 +118,7 @@ function decideUnits(call: PolicyCall, units: readonly Unit[], context: PolicyCo
   if (grants === undefined) return asked;
   const isRules = decisions.some(({ verdict, rule }) => verdict === "ask" && !isRest(rule));
   const offer = isRules ? undefined : offerOf(call, grants, grants.wanted);
-  return offer === undefined ? { ...asked, why: `${asked.why} ${onceText(call, context, isRules, asked.why)}` } : { ...asked, offer };
+  return offer === undefined ? { ...asked, why: `${asked.why} ${onceText(call, context, isRules, asked.rule)}` } : { ...asked, offer };
 }
 /** What is decided about a call as a whole, whichever of its commands asks first. */
 interface General {
@@ -143,11 +143,12 @@ function opensFilesOutside(call: PolicyCall): boolean {
   return read?.kind === "plain" && read.commands.every(({ words }) => isPlain(words));
 }
 /** Why a question offers no more than the one call (rule GR4). */
-function onceText(call: PolicyCall, { isOwners, taint }: PolicyContext, isRules: boolean, why: string): string {
+function onceText(call: PolicyCall, { isOwners, taint, byOthers }: PolicyContext, isRules: boolean, rule: string): string {
   const onlyOnce = "It can be allowed once only";
   if (!isOwners) return `${onlyOnce}: the conversation is another person's.`;
   if (isForeign(taint)) return `${onlyOnce}, because of what the conversation has read.`;
-  if (isRules && why.includes(TRUST)) return "Until then such calls ask each time.";
+  // Only the unknown author asks, and the question offers /trust (`guardedWhy`).
+  if (rule === PROTECTED_RULE && byOthers !== true) return "Until then such calls ask each time.";
   if (isRules) return `${onlyOnce}: such calls ask each time.`;
   if (opensFilesOutside(call)) return `${onlyOnce}: a command in the sandbox can make its name a link to any other file.`;
   return `${onlyOnce}: what a later call like it does is not known.`;
@@ -155,6 +156,8 @@ function onceText(call: PolicyCall, { isOwners, taint }: PolicyContext, isRules:
 const isRest = (rule: string): boolean => rule === DEFAULT_RULE || rule.startsWith(MODE_RULE);
 const MODE_RULE = "mode:";
 const DEFAULT_RULE = "toolApproval.defaultDecision";
+/** A change of a protected file or of a job, after text by an unknown author or in a run that others have caused. */
+const PROTECTED_RULE = "protected";
 
 const grantsFor = (call: PolicyCall, { isOwners, taint, granted, policy: { deletions } }: PolicyContext): Grants | undefined =>
   granted && { ...granted, isOwners, taint, deletions, wanted: once(() => scopeOf(call, { ...granted, isOwners, deletions })) };
@@ -268,7 +271,7 @@ function byMatrix(call: PolicyCall, context: PolicyContext): Extract<Decision, {
   const guarded = isOwners ? guardedWhy(call, policyClass, { taint, byOthers, deletions }) : undefined;
   const why = guarded ?? (mode === undefined ? undefined : matrixWhy(call, policyClass, { taint, isOwners, deletions }));
   if (why === undefined) return undefined;
-  return { verdict: "ask", rule: isForeign(taint) ? `taint:${taint.label}` : "protected", why };
+  return { verdict: "ask", rule: isForeign(taint) ? `taint:${taint.label}` : PROTECTED_RULE, why };
 }
 
 function unsureText({ about }: CompiledRule, unit: Unit): string {

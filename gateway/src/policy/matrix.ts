@@ -74,7 +74,7 @@ function unsureText(taint: Taint | undefined, byOthers: boolean): string {
   return ` No one knows who wrote what the conversation has read (${taintText(taint)}).${byOthers ? "" : TRUST}`;
 }
 /** Where only the label asks. */
-export const TRUST = " If you have checked it, send /trust in that conversation, and the next such calls do not ask.";
+const TRUST = " If you have checked it, send /trust in that conversation, and the next such calls do not ask.";
 
 /** Ends each question of such a conversation. `isSpared`: without what others have written, the call would not need a word. */
 export const labelText = (taint: Taint | undefined, isSpared: () => boolean): string => {

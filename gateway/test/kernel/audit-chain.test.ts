@@ -8,6 +8,7 @@ import { AuditCopies } from "../../src/features/audit/copies.ts";
 import { Audit } from "../../src/kernel/audit-store.ts";
 import { KERNEL_TABLES } from "../../src/kernel/tables.ts";
 import { migrate } from "../../src/platform/sql.ts";
+import type { AuditInput } from "../../src/ports/audit.ts";
 import { client, fakeSessions, gateway, type Peer, seed, sha256 } from "../support/gateway.ts";
 
 const DAY = 86_400_000;
@@ -36,6 +37,34 @@ const withAudit = <T>(work: (audit: Audit, clock: { at: number }, state: Durable
     return work(new Audit(state.storage, { now: () => clock.at }), clock, state);
   });
 const entry = { actor: "a", action: "b", decision: "allowed" } as const;
+async function sealed(audit: Audit, input: AuditInput): Promise<void> {
+  audit.append(input);
+  await audit.seal();
+}
+
+test("[AU2] entries that come together are hashed in one pass, soon after the first and without a reader", () =>
+  inGateway(async ({ storage }) => {
+    const passes: (() => Promise<void>)[] = [];
+    const audit = new Audit(storage, { now: () => Date.UTC(2090, 0, 1) }, { deadline: () => {}, soon: (work) => passes.push(work) });
+    for (let at = 0; at < 3; at++) audit.append(entry);
+    expect(passes).toHaveLength(1);
+    expect(audit.after(0, 10), "stored, and without a hash").toHaveLength(0);
+    await passes[0]?.();
+    expect(audit.after(0, 10)).toHaveLength(3);
+    audit.append(entry);
+    expect(passes).toHaveLength(2);
+    expect((await audit.list(10, undefined, undefined)).entries, "a reader waits for no pass").toHaveLength(4);
+    await passes[1]?.();
+    expect(await audit.verify()).toMatchObject({ checked: 4, done: true });
+  }));
+
+test("[AU2] the gateway hashes an entry although no one reads the log", async () => {
+  await change(1);
+  await vi.waitFor(async () => {
+    const open = await inGateway(({ storage }) => storage.sql.exec("SELECT seq FROM audit WHERE hash IS NULL").toArray());
+    expect(open).toEqual([]);
+  });
+});
 
 test("[AU2] an entry costs the same however long the log is", () =>
   inGateway(async ({ storage }) => {
@@ -50,12 +79,12 @@ test("[AU2] an entry costs the same however long the log is", () =>
     const audit = new Audit(counted, { now: () => Date.UTC(2090, 0, 1) });
     const rowsRead = async (): Promise<number> => {
       cursors.length = 0;
-      await audit.append(entry);
+      await sealed(audit, entry);
       return cursors.reduce((sum, cursor) => sum + cursor.rowsRead, 0);
     };
-    await audit.append(entry);
+    await sealed(audit, entry);
     const first = await rowsRead();
-    for (let at = 0; at < 40; at++) await audit.append(entry);
+    for (let at = 0; at < 40; at++) await sealed(audit, entry);
     expect(await rowsRead()).toBe(first);
     expect(first).toBeGreaterThan(0);
   }));
@@ -88,12 +117,14 @@ describe("[AU3] [S16] what was done to the log is found", () => {
 
   test("the record of the end is removed with the end", async () => {
     for (let at = 1; at <= 3; at++) await change(at);
+    expect(await verify()).toMatchObject({ ok: true, checked: 3 });
     await inGateway(({ storage }) => storage.kv.delete("audit-head"));
     expect((await verify()).broken?.problem).toContain("record of the log's end is missing");
   });
 
   test("an entry that follows the cut does not hide it", async () => {
     for (let at = 1; at <= 3; at++) await change(at);
+    expect(await verify()).toMatchObject({ ok: true, checked: 3 });
     await sql("DELETE FROM audit WHERE seq = 3");
     await change(4);
     expect((await verify()).broken).toMatchObject({ seq: 4, problem: expect.stringContaining("does not follow entry 2") });
@@ -102,7 +133,7 @@ describe("[AU3] [S16] what was done to the log is found", () => {
 
 test("[AU3] the check goes in pages and needs no more than the last number", async () => {
   await withAudit(async (audit) => {
-    for (let at = 0; at < LIMITS.auditVerifyEntries + 5; at++) void audit.append(entry);
+    for (let at = 0; at < LIMITS.auditVerifyEntries + 5; at++) audit.append(entry);
     await audit.seal();
   });
   const first = await verify();
@@ -157,7 +188,7 @@ test("[AU4] [S16] after pruning the log begins at an anchor that it names itself
   await withAudit(async (audit, clock) => {
     for (let at = 0; at < 100; at++) {
       clock.at += DAY;
-      await audit.append(entry);
+      await sealed(audit, entry);
     }
     await audit.prune(clock.at);
     expect((await audit.list(200, undefined, undefined)).count, "entries without a copy are kept").toBe(100);
@@ -182,7 +213,7 @@ test("[AU4] [S16] after pruning the log begins at an anchor that it names itself
 
 test("[AU4] a log without copies is pruned after twice the time", async () => {
   await withAudit(async (audit, clock) => {
-    await audit.append(entry);
+    await sealed(audit, entry);
     clock.at += 2 * LIMITS.auditDays * DAY + 2 * DAY;
     expect(audit.nextPrune()).toBeLessThan(clock.at);
     await audit.prune(clock.at);
@@ -207,10 +238,10 @@ describe("[AU5] [S16] copies in the bucket", () => {
     await withAudit(async (audit, clock) => {
       const copies = new AuditCopies(audit, env.STORAGE);
       expect(copies.next()).toBeUndefined();
-      await audit.append({ ...entry, origin: "client", tool: "lap__Bash", rule: "tool.owner", target: "t", detail: "d", argsHash: "ab" });
-      await audit.append(entry);
+      await sealed(audit, { ...entry, origin: "client", tool: "lap__Bash", rule: "tool.owner", target: "t", detail: "d", argsHash: "ab" });
+      await sealed(audit, entry);
       clock.at += DAY;
-      await audit.append(entry);
+      await sealed(audit, entry);
       expect(copies.next()).toBe(Date.UTC(2090, 0, 2));
       await copies.run(clock.at);
       expect(copies.next()).toBe(Date.UTC(2090, 0, 3));
@@ -229,9 +260,9 @@ describe("[AU5] [S16] copies in the bucket", () => {
 
   test("a gateway that ends between the file and the log's own record writes the same file again", async () => {
     await withAudit(async (audit, clock, { storage }) => {
-      await audit.append(entry);
+      await sealed(audit, entry);
       clock.at += DAY;
-      await audit.append(entry);
+      await sealed(audit, entry);
       const broken = new AuditCopies(audit, env.STORAGE);
       // The end of the instance: the bucket has the file, and nothing after it ran.
       vi.spyOn(audit, "setCopied").mockImplementationOnce(() => {
@@ -257,7 +288,7 @@ describe("[AU5] [S16] copies in the bucket", () => {
         broken ? Promise.reject(new Error("the bucket is full")) : (Reflect.apply(env.STORAGE.put, env.STORAGE, args) as Promise<R2Object>);
       const bucket = { put, list: env.STORAGE.list.bind(env.STORAGE) } as unknown as R2Bucket;
       const copies = new AuditCopies(audit, bucket);
-      await audit.append(entry);
+      await sealed(audit, entry);
       clock.at += DAY;
       const since = clock.at;
       await expect(copies.run(clock.at)).rejects.toThrow("full");
@@ -278,7 +309,7 @@ describe("[AU5] [S16] copies in the bucket", () => {
       const bucket = { put: env.STORAGE.put.bind(env.STORAGE), list } as unknown as R2Bucket;
       const copies = new AuditCopies(audit, bucket);
       for (const day of [1, 2, 3]) {
-        await audit.append(entry);
+        await sealed(audit, entry);
         clock.at = Date.UTC(2090, 0, day + 1, 1);
         await copies.run(clock.at);
       }
@@ -314,7 +345,7 @@ describe("[AU5] [S16] copies in the bucket", () => {
 
   test("[AU6] [AU4] entries that are passed off as pruned before their time are found by their copies", async () => {
     await withAudit(async (audit, clock, { storage }) => {
-      for (let at = 0; at < 3; at++) await audit.append(entry);
+      for (let at = 0; at < 3; at++) await sealed(audit, entry);
       const last = { seq: 3, hash: audit.hashAt(3) };
       clock.at += DAY;
       const copies = new AuditCopies(audit, env.STORAGE);
@@ -331,7 +362,7 @@ describe("[AU5] [S16] copies in the bucket", () => {
 
   test("[AU6] a copy that does not say with which entry it ends does not take the place of one that does", async () => {
     await withAudit(async (audit, clock) => {
-      await audit.append(entry);
+      await sealed(audit, entry);
       clock.at += DAY;
       const copies = new AuditCopies(audit, env.STORAGE);
       await copies.run(clock.at);

@@ -115,9 +115,9 @@ test("[S16] [AU1] a flood of denials of one tool hides no denial of another tool
   await runInDurableObject(gateway(), async (_gateway, { storage }) => {
     const audit = new Audit(storage, { now: () => 1_000 });
     const denied = { actor: "session:a", action: "tool.call", decision: "denied" } as const;
-    for (let at = 0; at < 30; at++) await audit.append({ ...denied, rule: "mode:plan", target: "gsv__Remember" });
-    await audit.append({ ...denied, rule: "mode:plan", target: "lap__Bash" });
-    await audit.append({ ...denied, rule: "rule:no-rm", target: "gsv__Remember" });
+    for (let at = 0; at < 30; at++) audit.append({ ...denied, rule: "mode:plan", target: "gsv__Remember" });
+    audit.append({ ...denied, rule: "mode:plan", target: "lap__Bash" });
+    audit.append({ ...denied, rule: "rule:no-rm", target: "gsv__Remember" });
   });
   const targets = (await list({ action: "tool.call" })).entries.map(({ target, rule }) => `${target} ${rule}`);
   expect(targets).toHaveLength(12);
@@ -148,7 +148,7 @@ test("[S16] entries are pruned after 90 days, and the rest is still a chain", as
     const audit = new Audit(state.storage, { now: () => now });
     for (let day = 0; day < 100; day++) {
       now += 86_400_000;
-      await audit.append({ actor: "a", action: "b", decision: "allowed" });
+      audit.append({ actor: "a", action: "b", decision: "allowed" });
     }
     const { count: before } = await audit.list(200, undefined, undefined);
     audit.setCopied({ seq: 100 });

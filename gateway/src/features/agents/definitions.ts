@@ -23,7 +23,7 @@ import { DEFINITION_FILE } from "../../storage/workspace/protection.ts";
 import type { WorkspaceStore } from "../../storage/workspace/store.ts";
 import type { DefinitionStore, StoredDefinition } from "./definition-store.ts";
 
-export interface DefinitionPorts extends Pick<KernelPorts, "arm" | "audit" | "background" | "ids" | "now"> {
+export interface DefinitionPorts extends Pick<KernelPorts, "arm" | "audit" | "ids" | "now"> {
   readonly store: DefinitionStore;
   readonly workspace: Pick<WorkspaceStore, "own" | "write" | "delete">;
   readonly nativeTools: () => ReadonlySet<string>;
@@ -100,7 +100,7 @@ export class Definitions {
 
   define(given: GivenDefinition, by: string): Promise<Result<AgentsDefineResult>> {
     return this.#locks.run("", async () => {
-      const { store, workspace, now, ids, ensureAgent, audit, background } = this.#ports;
+      const { store, workspace, now, ids, ensureAgent, audit } = this.#ports;
       const checked = await this.#check(given);
       if (!checked.ok) return checked;
       if ("problems" in checked.value) return fail("agent.definition_invalid", problemsText(checked.value.problems));
@@ -135,7 +135,7 @@ export class Definitions {
       const sha256 = (await ids.sha256(given.text)).slice(0, 16);
       const still = before === definition.metadata.name ? NAMED_BY_NO_ONE : this.#namedBy(before);
       const detail = still.above.length === 0 ? sha256 : `${sha256}. ${sentenceOf(still)}`;
-      background("audit", audit.append({ actor: by, action: "agents.define", target: agentId, decision: "allowed", detail }));
+      audit.append({ actor: by, action: "agents.define", target: agentId, decision: "allowed", detail });
       return succeed({ definition, created: made.value, ...shownIn(still) });
     });
   }
@@ -165,9 +165,9 @@ export class Definitions {
   }
   /** An entry of the audit beside that of the request. */
   noteNamed(action: "agents.undefine" | "agents.delete", agentId: string, by: string, named: NamedBy): void {
-    const { audit, background } = this.#ports;
+    const { audit } = this.#ports;
     if (named.above.length === 0) return;
-    background("audit", audit.append({ actor: by, action, target: agentId, decision: "allowed", detail: sentenceOf(named) }));
+    audit.append({ actor: by, action, target: agentId, decision: "allowed", detail: sentenceOf(named) });
   }
 
   /** Files of a definition in force that are not as they were when it was put in force. */

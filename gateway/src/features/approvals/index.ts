@@ -80,7 +80,6 @@ export const approvalsFeature: FeatureDefinition<
     const events = new EventQuestions(store, ports);
     const limits = new LimitQuestions(store, ports);
     const listeners = new Set<(change: ApprovalChange) => void>();
-    const record = (entry: Parameters<typeof audit.append>[0]): void => background("audit", audit.append(entry));
 
     function report({ sessionKey, agentId, revision, origin, waiting, ended, conversation }: ApprovalReport): void {
       const rows = ended.map(({ code, outcome, by, again, choice, at }) => ({
@@ -105,7 +104,7 @@ export const approvalsFeature: FeatureDefinition<
           if (end.outcome !== "allowed" || end.choice === undefined || offer === undefined) return;
           const by = end.by ?? "the owner";
           const given = grantNow(ports, grants, entry, offer, end.choice, by);
-          record({
+          audit.append({
             actor: by,
             action: "approval.grant",
             target: entry.tool,
@@ -126,7 +125,7 @@ export const approvalsFeature: FeatureDefinition<
       for (const grant of made) background("answering what a grant covers", answerCovered(grant));
       const actor = `session:${sessionKey}`;
       for (const entry of changes.asked) {
-        record({
+        audit.append({
           actor,
           action: "approval.ask",
           target: entry.tool,
@@ -145,7 +144,7 @@ export const approvalsFeature: FeatureDefinition<
       for (const { entry, end } of changes.ended) {
         const { code, outcome, by, again } = end;
         notify.over(taskKey(sessionKey, code));
-        record({
+        audit.append({
           actor,
           action: "approval.end",
           target: entry.tool,
@@ -227,7 +226,7 @@ export const approvalsFeature: FeatureDefinition<
     }
 
     const recordAnswer = (by: string, { code, decision }: Pick<Answer, "code" | "decision">, result: Result<ApprovalTaken>): void =>
-      record({
+      audit.append({
         actor: by,
         action: "approval.resolve",
         target: code,
@@ -282,7 +281,7 @@ export const approvalsFeature: FeatureDefinition<
             const removed = removeRule(config, rule);
             if (!removed.ok) return removed;
             for (const target of removed.value)
-              record({ actor: actorOf(principal), origin: principal.mode, action: "config.unset", target, decision: "allowed" });
+              audit.append({ actor: actorOf(principal), origin: principal.mode, action: "config.unset", target, decision: "allowed" });
             return succeed({ ok: true as const, revoked: true });
           }
           const revoked = grants.revoke(id, now());

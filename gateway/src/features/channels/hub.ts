@@ -126,13 +126,13 @@ export class ChannelHub {
     // A delivery of an earlier version has no list: its files are of the conversation that it came from.
     const session = files === "unknown" ? sessions.keyOf(refOfDelivery(deliveryId) ?? "") : undefined;
     if (files === "unknown" ? session !== undefined && isOwnKey(session, r2Key) : files?.includes(r2Key) === true) return true;
-    await audit.append({ actor: `channel:${channel}`, action: "channel.file", target: r2Key, decision: "denied" });
+    audit.append({ actor: `channel:${channel}`, action: "channel.file", target: r2Key, decision: "denied" });
     return false;
   }
   /** A Worker claimed to be a channel that its binding does not name. */
   async refused(channel: string | undefined, claimed: string): Promise<void> {
     this.#ports.log.warn("channel_refused", { channel: channel ?? "" });
-    await this.#ports.audit.append({
+    this.#ports.audit.append({
       actor: channel === undefined ? "channel" : `channel:${channel}`,
       action: "channel.claim",
       target: claimed,

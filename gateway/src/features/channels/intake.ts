@@ -104,12 +104,9 @@ export class Intake {
     const isAllowed = access.kind === "allow";
     if (answer === undefined || (isAllowed && access.role === "owner" && access.speaker === "owner" && peer.kind === "dm"))
       return undefined;
-    const { audit, background, channels, now } = this.#ports;
+    const { audit, channels, now } = this.#ports;
     const actor = `channel:${ref.channel}/${ref.accountId} sender:${plainName(senderIdOf(inbound) ?? "")}`;
-    background(
-      "audit_press",
-      audit.append({ actor, action: "approval.resolve", target: answer.code, decision: "denied", detail: "pressed" }),
-    );
+    audit.append({ actor, action: "approval.resolve", target: answer.code, decision: "denied", detail: "pressed" });
     // A sender without access leaves no row.
     if (!isAllowed) return { outcome: "ignored" };
     const text = "Only the owner can answer this question, in their own direct chat.";
@@ -164,7 +161,7 @@ export class Intake {
     const { fromOwner: _, ...rest } = inbound;
     if (claimsOwner(inbound)) {
       const entry = { actor: `channel:${channel}`, action: "channel.from_owner", target: inbound.peer.id, decision: "denied" } as const;
-      this.#ports.background("audit_claim", this.#ports.audit.append(entry));
+      this.#ports.audit.append(entry);
     }
     return rest;
   }

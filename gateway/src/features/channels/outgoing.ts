@@ -166,7 +166,7 @@ export class Outgoing {
     const found = this.#find(target);
     if (!found.ok) {
       if (found.error.reason === "auth.forbidden")
-        await audit.append({
+        audit.append({
           actor: `session:${from.key}`,
           action: "message.send",
           target: `${target.channel}:${target.peer.id}`,
@@ -198,7 +198,7 @@ export class Outgoing {
       this.#ports.withdraw(deliveryId);
       return sent;
     }
-    await audit.append({ actor: `session:${from.key}`, action: "message.send", target: `${channel}:${peer.id}`, decision: "allowed" });
+    audit.append({ actor: `session:${from.key}`, action: "message.send", target: `${channel}:${peer.id}`, decision: "allowed" });
     if (question === undefined) await this.#tellThere(found.value, from, deliveryId, { text, files: media.length, taint });
     return succeed({ status: "queued", deliveryId, to: targetName(found.value), ...(sent.value.duplicate ? { duplicate: true } : {}) });
   }
@@ -225,7 +225,7 @@ export class Outgoing {
       this.#ports.withdraw(deliveryId);
       return sent;
     }
-    await this.#ports.audit.append({ actor: "gateway", action: "message.send", target: `${channel}:${peer.id}`, decision: "allowed" });
+    this.#ports.audit.append({ actor: "gateway", action: "message.send", target: `${channel}:${peer.id}`, decision: "allowed" });
     return succeed({ status: "queued", deliveryId, to: targetName(found.value), ...(sent.value.duplicate ? { duplicate: true } : {}) });
   }
 

@@ -34,7 +34,7 @@ export class Pairing {
     const { pairings, audit, now, background } = this.#ports;
     const done = pairings.approve(channel, senderOrCode, role, now());
     if (done === undefined || done === "ambiguous") return done;
-    await audit.append({ actor, action: "pair.approve", target: `${channel}:${done.senderId}`, decision: "allowed", detail: role });
+    audit.append({ actor, action: "pair.approve", target: `${channel}:${done.senderId}`, decision: "allowed", detail: role });
     this.#triedAt = now();
     this.#tries = 0;
     this.#ports.arm();
@@ -45,7 +45,7 @@ export class Pairing {
     const { pairings, audit, now } = this.#ports;
     const done = pairings.reject(channel, senderOrCode, now());
     if (done !== undefined && done !== "ambiguous")
-      await audit.append({ actor, action: "pair.reject", target: `${channel}:${done.senderId}`, decision: "denied" });
+      audit.append({ actor, action: "pair.reject", target: `${channel}:${done.senderId}`, decision: "denied" });
     return done;
   }
 

@@ -19,7 +19,7 @@ import { missingBindingProblem } from "./missing-binding.ts";
 import { CONFIG_TOOLS } from "./tools.ts";
 import { unpricedLimits, unusedSettings } from "./unused.ts";
 
-interface Ports extends Pick<KernelPorts, "arm" | "audit" | "background" | "config">, NodesPort, PacksPort {
+interface Ports extends Pick<KernelPorts, "arm" | "audit" | "config">, NodesPort, PacksPort {
   readonly model: WarningPorts["model"];
   readonly native: NativeTools;
   readonly channelNames: () => readonly string[];
@@ -46,7 +46,7 @@ const listed = (warnings: readonly string[]) => (warnings.length === 0 ? {} : { 
 const set = (path: string, warnings: readonly string[]) => succeed({ ok: true, path, ...listed(warnings) } as const);
 
 const configMethods = (
-  { arm, audit, background, config, model, native, nodes, packs, channelNames, embedding }: Ports,
+  { arm, audit, config, model, native, nodes, packs, channelNames, embedding }: Ports,
   others: readonly ConfigWarnings[],
 ): Handlers => {
   const fitsDeployment: ChangeCheck = both(
@@ -111,7 +111,7 @@ const configMethods = (
       if (OF_PACKS.test(JSON.stringify(params.config))) await packs.prepare();
       const before = { packAgents: packAgents() };
       const replaced = config.replace(params.config, params.version, both(policy.check, fitsDeployment));
-      background("audit", audit.append(entryOf(caller, replaced)));
+      audit.append(entryOf(caller, replaced));
       if (!replaced.ok) return replaced;
       arm();
       const { changed, config: now } = replaced.value;

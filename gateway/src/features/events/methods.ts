@@ -11,8 +11,8 @@ import type { Decide, Load } from "./owner-decisions.ts";
 
 const DEFAULT_LISTED = 50;
 
-type MethodPorts = EventQuestionsPort & Pick<KernelPorts, "audit" | "background" | "config" | "scrub">;
-export function eventMethods({ audit, background, config, scrub, eventQuestions }: MethodPorts, load: Load, resolve: Decide): Handlers {
+type MethodPorts = EventQuestionsPort & Pick<KernelPorts, "audit" | "config" | "scrub">;
+export function eventMethods({ audit, config, scrub, eventQuestions }: MethodPorts, load: Load, resolve: Decide): Handlers {
   const summaryOf = ({ envelope, status, attempts, reason }: EventRow): EventSummary => ({
     id: envelope.id,
     topic: envelope.topic,
@@ -68,7 +68,7 @@ export function eventMethods({ audit, background, config, scrub, eventQuestions 
       if (!parts.ok) return parts;
       const done = await parts.value.keeper.replay(id);
       const entry = { actor: actorOf(connection.principal), action: "events.replay", target: id } as const;
-      background("audit", audit.append({ ...entry, decision: done.ok ? "allowed" : "failed" }));
+      audit.append({ ...entry, decision: done.ok ? "allowed" : "failed" });
       return done.ok ? succeed({ event: shown(done.value) }) : done;
     },
   };

@@ -11,22 +11,22 @@ export interface EventParts {
   readonly events: EventLog;
   readonly keeper: EventKeeper;
 }
-type Audited = Pick<KernelPorts, "audit" | "background">;
+type Audited = Pick<KernelPorts, "audit">;
 export type Load = () => Promise<Result<EventParts>>;
 export type Decide = (id: string, decided: Decided) => Promise<Result<EventRow>>;
 /** The owner's word, however it was given. */
 export const ownerDecision =
-  ({ audit, background }: Audited, load: Load): Decide =>
+  ({ audit }: Audited, load: Load): Decide =>
   async (id, decided) => {
     const parts = await load();
     if (!parts.ok) return parts;
     const done = await parts.value.keeper.resolve(id, decided);
-    recordDecision({ audit, background }, id, decided, done.ok);
+    recordDecision({ audit }, id, decided, done.ok);
     return done;
   };
-export function recordDecision({ audit, background }: Audited, id: string, { by, decision }: Decided, isDone: boolean): void {
+export function recordDecision({ audit }: Audited, id: string, { by, decision }: Decided, isDone: boolean): void {
   const entry = { actor: by, action: "events.resolve", target: id, detail: decision } as const;
-  background("audit", audit.append({ ...entry, decision: isDone ? "allowed" : "failed" }));
+  audit.append({ ...entry, decision: isDone ? "allowed" : "failed" });
 }
 export function takenOf({ decision, decidedBy }: EventRow): ApprovalTaken & { readonly outcome: "allowed" | "denied" | "expired" } {
   const outcome = decision === "approve" ? "allowed" : isNoWord(decidedBy) ? "expired" : "denied";

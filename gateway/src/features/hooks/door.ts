@@ -16,7 +16,7 @@ import { type Claim, claimOf, hasBearer, type HeaderMap, keyOf, signedDigest, de
 import type { StoredHook } from "./store.ts";
 import { type Brought, fits, render } from "./template.ts";
 
-export interface DoorPorts extends QueuePorts, Pick<KernelPorts, "audit" | "background" | "config" | "ids" | "log"> {
+export interface DoorPorts extends QueuePorts, Pick<KernelPorts, "audit" | "config" | "ids" | "log"> {
   readonly secrets: HookSecrets;
 }
 const JOB_TEMPLATE = "{{body}}";
@@ -74,7 +74,7 @@ export class Door {
     return form === "github" || form === "stripe" ? { ...id, digest } : id;
   }
   #refuse(name: string | undefined): Result<never> {
-    const { audit, background, now } = this.#ports;
+    const { audit, now } = this.#ports;
     const at = now();
     if (name !== undefined) this.#refused.set(name, { count: (this.#refused.get(name)?.count ?? 0) + 1, at });
     if (Math.abs(at - this.#writtenAt) >= WRITE_MS) this.writeRefused();
@@ -87,7 +87,7 @@ export class Door {
       decision: "denied",
       detail: "not signed with the secret",
     } as const;
-    background("audit", audit.append(entry));
+    audit.append(entry);
     return fail("hook.refused");
   }
   /** Brings the numbers in memory into the table. */
@@ -118,9 +118,9 @@ export class Door {
     return succeed("accepted");
   }
   #record(name: string, id: string): void {
-    const { audit, background } = this.#ports;
+    const { audit } = this.#ports;
     const entry = { actor: "hook", origin: `hook ${name}`, action: "hook.deliver", target: name, decision: "allowed", detail: id } as const;
-    background("audit", audit.append(entry));
+    audit.append(entry);
   }
 }
 

@@ -18,7 +18,7 @@ const door = (): Door =>
       countRefused: () => undefined,
     },
     secrets: { open: () => SECRET },
-    audit: { append: async () => undefined },
+    audit: { append: () => undefined },
     background: () => undefined,
     now: () => NOW,
   } as unknown as DoorPorts);

@@ -19,7 +19,7 @@ import type { NodesPort } from "../../ports/nodes.ts";
 import { type Result, succeed } from "../../ports/result.ts";
 import { InviteStore, isUsedWith } from "./store.ts";
 
-export interface InvitePorts extends Pick<KernelPorts, "audit" | "background" | "database" | "ids" | "now" | "tokens"> {
+export interface InvitePorts extends Pick<KernelPorts, "audit" | "database" | "ids" | "now" | "tokens"> {
   readonly nodes: Pick<NodesPort["nodes"], "list">;
 }
 interface Ports extends InvitePorts {
@@ -109,13 +109,13 @@ async function join(
   request: JoinRequest,
   address: string,
 ): Promise<Result<JoinResult>> {
-  const { audit, background, ids, now: clock } = ports;
+  const { audit, ids, now: clock } = ports;
   const [hash, nonceHash, made] = await Promise.all([ids.sha256(request.secret), ids.sha256(request.nonce), tokenOf(request, ids.sha256)]);
   const now = clock();
   const done = store.atomic(() => exchange(ports, store, request, { hash, nonceHash, made, now }));
   if (done.ok) return done;
   const { reason } = done.error;
-  background("audit", audit.append({ actor: "invite", origin: "http", action: "invite.join", decision: "denied", detail: reason }));
+  audit.append({ actor: "invite", origin: "http", action: "invite.join", decision: "denied", detail: reason });
   return reason === "invite.wrong" && failures.failed(address, now) ? fail("limit.rate") : done;
 }
 
@@ -128,7 +128,7 @@ interface Proof {
 
 /** In one transaction: the invitation is used, its token exists, and the audit says so; or none of these. */
 function exchange(
-  { audit, background, tokens }: Ports,
+  { audit, tokens }: Ports,
   store: InviteStore,
   { kind, nodeId: ownName, label }: JoinRequest,
   { hash, nonceHash, made, now }: Proof,
@@ -161,6 +161,6 @@ function exchange(
     target: nodeId ?? kind,
     decision: "allowed",
   } as const;
-  background("audit", audit.append({ ...entry, detail: `token ${made.id}` }));
+  audit.append({ ...entry, detail: `token ${made.id}` });
   return succeed({ kind, token: made.token, ...(nodeId === undefined ? {} : { nodeId }) });
 }

@@ -20,9 +20,9 @@ export interface MemoryParts {
   /** Undefined: no vector index is bound. */
   readonly indexPass: VectorIndexPass | undefined;
 }
-type MethodPorts = Pick<KernelPorts, "audit" | "background" | "config">;
+type MethodPorts = Pick<KernelPorts, "audit" | "config">;
 
-export function memoryMethods({ config, audit, background }: MethodPorts, load: () => Promise<Result<MemoryParts>>): Handlers {
+export function memoryMethods({ config, audit }: MethodPorts, load: () => Promise<Result<MemoryParts>>): Handlers {
   const agentOrDefault = (agentId: string | undefined): string => agentId ?? config.defaultAgentId();
   const known = (agentId: string): Result<string> => (config.hasAgent(agentId) ? succeed(agentId) : unknownAgent(config, agentId));
   return {
@@ -76,7 +76,7 @@ export function memoryMethods({ config, audit, background }: MethodPorts, load: 
       });
       const actor = actorOf(connection.principal);
       const target = added.ok ? `${agent.value}/${added.value.memory.id}` : agent.value;
-      background("audit", audit.append({ actor, action: "memory.add", target, decision: added.ok ? "allowed" : "failed" }));
+      audit.append({ actor, action: "memory.add", target, decision: added.ok ? "allowed" : "failed" });
       return added;
     },
     "memory.forget": async ({ connection }, { ids, agentId }) => {
@@ -90,7 +90,7 @@ export function memoryMethods({ config, audit, background }: MethodPorts, load: 
       // The audit names each id; an entry has room for some of them.
       for (let from = 0; from < ids.length; from += IDS_OF_ENTRY) {
         const detail = ids.slice(from, from + IDS_OF_ENTRY).join(" ");
-        background("audit", audit.append({ actor, action: "memory.forget", target: agent, decision, detail }));
+        audit.append({ actor, action: "memory.forget", target: agent, decision, detail });
       }
       return forgotten.ok ? succeed({ ok: true as const, forgotten: forgotten.value }) : forgotten;
     },

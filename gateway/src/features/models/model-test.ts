@@ -55,12 +55,12 @@ export function modelTest(ports: ModelTestPorts): Handler<"model.test"> {
     const entry = { actor: actorOf(connection.principal), action: "model.test", target: nameOf(ports, model) };
     // Before the call, so that none is without its entry.
     if (!begun.ok) {
-      await audit.append({ ...entry, decision: "denied", detail: begun.error.reason });
+      audit.append({ ...entry, decision: "denied", detail: begun.error.reason });
       return failedWithAlternative(begun.error);
     }
     running++;
     try {
-      await audit.append({ ...entry, decision: "allowed" });
+      audit.append({ ...entry, decision: "allowed" });
       const tested = await testModel(ports, model, apiKey, begun);
       return tested.ok ? tested : failedWithAlternative(tested.error);
     } finally {

@@ -23,7 +23,7 @@ export interface MovesPorts
     SettledPort,
     StopPort,
     Pick<TargetPorts, "stopRpc">,
-    Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "database" | "ids" | "log" | "now"> {
+    Pick<KernelPorts, "arm" | "audit" | "config" | "database" | "ids" | "log" | "now"> {
   readonly bucket: Bucket;
   readonly rowDatabase: RowDatabase | undefined;
   readonly jobsIndex: () => IndexSpace;
@@ -49,7 +49,7 @@ export const movesFeature: FeatureDefinition<MovesPorts, MovesOffer> = {
   migrations: MOVE_MIGRATIONS,
   create(ports) {
     const store = new MoveStore(ports.database);
-    const { ids, audit, background, after } = ports;
+    const { ids, audit, after } = ports;
     const load = once(() =>
       Promise.all([ports.movedState(), import("./moves.lazy.ts")]).then(([state, { MoveSource, MoveTarget }]) => {
         const randomId = (): string => toHex(ids.bytes(ID_BYTES));
@@ -67,10 +67,7 @@ export const movesFeature: FeatureDefinition<MovesPorts, MovesOffer> = {
     const recorded = async <T>({ connection }: Caller, action: string, target: string, work: Promise<Result<T>>): Promise<Result<T>> => {
       const done = await work;
       const entry = { actor: actorOf(connection.principal), origin: connection.principal.mode, action, target } as const;
-      background(
-        "audit",
-        audit.append(done.ok ? { ...entry, decision: "allowed" } : { ...entry, decision: "failed", detail: done.error.reason }),
-      );
+      audit.append(done.ok ? { ...entry, decision: "allowed" } : { ...entry, decision: "failed", detail: done.error.reason });
       return done;
     };
     return {

@@ -77,7 +77,7 @@ async function record(
   args: object,
   { verdict, rule }: Decision,
 ): Promise<void> {
-  await audit.append({
+  audit.append({
     actor: `agent:${agentId}`,
     origin: `heartbeat${taintMark(taint)}`,
     action: TOOL_CALL,

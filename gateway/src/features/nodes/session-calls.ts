@@ -64,7 +64,7 @@ export class SessionCalls {
     const argsHash = await sha256(JSON.stringify(call.args));
     const origin = call.origin === undefined ? {} : { origin: originText(call.origin) + taintMark(call.taint) };
     const who = { actor: `session:${call.sessionKey}`, ...origin };
-    await audit.append({ ...who, action: TOOL_CALL, target: tool, tool, decision, rule, detail: call.callId, argsHash });
+    audit.append({ ...who, action: TOOL_CALL, target: tool, tool, decision, rule, detail: call.callId, argsHash });
   }
 
   /** A machine reports how a call ended. False: no session has the call, and the machine may forget it. */

@@ -153,8 +153,8 @@ export class Stop {
     return `GSV goes on. ${sessions === 1 ? "1 conversation continues" : `${sessions} conversations continue`}.`;
   }
   #record(actor: string, origin: Origin, action: string, decision: "allowed" | "denied" = "allowed"): void {
-    const { audit, background } = this.#ports;
-    background("audit", audit.append({ actor, origin: originText(origin), action, decision }));
+    const { audit } = this.#ports;
+    audit.append({ actor, origin: originText(origin), action, decision });
   }
 }
 

@@ -34,7 +34,7 @@ import type { NodesPort } from "../../ports/nodes.ts";
 import { ownerOf, type PinRecord, type SkillPins } from "./pin-store.ts";
 import { MAX_CHUNKS, type SkillUploads } from "./upload-store.ts";
 
-export interface SkillServicePorts extends NodesPort, NotifyPort, Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "now"> {
+export interface SkillServicePorts extends NodesPort, NotifyPort, Pick<KernelPorts, "arm" | "audit" | "config" | "now"> {
   readonly library: SkillLibrary;
   readonly pins: SkillPins;
   readonly uploads: SkillUploads;
@@ -245,7 +245,7 @@ export class SkillService {
       const asked = skillPath(path);
       if (asked === undefined) return done;
       if (!isSkillName(asked.name)) return by.startsWith("agent:") ? fail("path.invalid", NAME_RULE) : done;
-      const { library, pins, now, audit, background } = this.#ports;
+      const { library, pins, now, audit } = this.#ports;
       const there = await library.root({ scope: "agent", agentId }, now());
       if (!there.ok) return there;
       const folder = there.value.skills.find(({ name }) => name === asked.name);
@@ -265,16 +265,13 @@ export class SkillService {
             )
           : done;
       if (from !== to)
-        background(
-          "audit",
-          audit.append({
-            actor: by,
-            action: "skill.written",
-            target: `${agentId}/${asked.name}`,
-            decision: "allowed",
-            detail: `${asked.file.slice(0, 200)} ${to}`,
-          }),
-        );
+        audit.append({
+          actor: by,
+          action: "skill.written",
+          target: `${agentId}/${asked.name}`,
+          decision: "allowed",
+          detail: `${asked.file.slice(0, 200)} ${to}`,
+        });
       return done;
     });
   }

@@ -17,10 +17,7 @@ import type { NewRequests } from "./new-requests.ts";
 import type { TransferRunner } from "./runner.ts";
 import type { NewTransfer, TransferRow, TransferStore } from "./store.ts";
 
-export interface CreatePorts
-  extends Pick<KernelPorts, "arm" | "audit" | "background" | "config" | "now">,
-    NodesPort,
-    Pick<StopPort, "stopped"> {
+export interface CreatePorts extends Pick<KernelPorts, "arm" | "audit" | "config" | "now">, NodesPort, Pick<StopPort, "stopped"> {
   readonly store: TransferStore;
   readonly runner: TransferRunner;
   readonly requests: NewRequests;
@@ -52,18 +49,15 @@ export async function createTransfer(
   asker: Asker,
   client?: Connection,
 ): Promise<Result<TransferRow>> {
-  const { store, runner, requests, audit, background } = ports;
+  const { store, runner, requests, audit } = ports;
   const record = (refused: string | undefined): void =>
-    background(
-      "audit",
-      audit.append({
-        ...asker,
-        action: "transfer.create",
-        decision: refused === undefined ? "allowed" : "failed",
-        target: asked.destination,
-        detail: `from ${asked.source}${refused === undefined ? "" : `: ${refused}`}`,
-      }),
-    );
+    audit.append({
+      ...asker,
+      action: "transfer.create",
+      decision: refused === undefined ? "allowed" : "failed",
+      target: asked.destination,
+      detail: `from ${asked.source}${refused === undefined ? "" : `: ${refused}`}`,
+    });
   const mismatch = (row: TransferRow): Failure | undefined => {
     const refused = problemOf(row, asked, client);
     if (refused !== undefined) record(refused.error.reason);

@@ -33,7 +33,7 @@ export interface UndoPorts
     NodeUndoPort,
     SkillApprovals,
     Pick<SessionsPort, "sessions">,
-    Pick<KernelPorts, "audit" | "background" | "config" | "ids" | "now"> {
+    Pick<KernelPorts, "audit" | "config" | "ids" | "now"> {
   readonly bucket: Bucket;
 }
 
@@ -217,7 +217,7 @@ export const undoFeature: FeatureDefinition<UndoPorts, object> = {
           const detail = done.ok ? `${done.value.undoId}: ${summary(done.value.places)}` : done.error.reason;
           const target = done.ok ? done.value.target : (params.target ?? "");
           const decision = done.ok ? "allowed" : "failed";
-          ports.background("audit", ports.audit.append({ actor, action: "undo.apply", target, decision, detail }));
+          ports.audit.append({ actor, action: "undo.apply", target, decision, detail });
           return done;
         },
       },

@@ -324,7 +324,6 @@ describe("[SK5][P12] an installation that is interrupted at any point", () => {
             notify: { tell: () => undefined, over: () => undefined, bounced: () => false },
             audit: new Audit(state.storage, { now: () => Date.now() }),
             now: () => Date.now(),
-            background: (_what, work) => state.waitUntil(work),
           });
         const skills = make();
         const before = [
