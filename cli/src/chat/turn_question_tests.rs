@@ -150,7 +150,7 @@ fn ap12_at_the_prompt_a_question_is_answered_during_the_turn_bound_to_its_call()
         Input::Resolved("K7Q2A".to_owned(), ApprovalAnswerKind::Allow, resolved),
         3,
     );
-    assert_eq!(shown, ["note K7Q2A: allowed, the agent goes on", "look all"]);
+    assert_eq!(shown, ["note K7Q2A: allowed, its call goes on", "look all"]);
     assert_eq!(turn.plays(Input::Looked(None, Vec::new()), 3), [""; 0]);
     assert_eq!(turn.plays(delta(0, "On"), 4), ["text On"]);
 }

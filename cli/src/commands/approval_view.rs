@@ -233,7 +233,7 @@ pub fn told(code: &str, decision: ApprovalAnswerKind, result: &ApprovalResolveRe
             Ok(format!("{code}: rejected, the event will not be handled"))
         }
         (false, ApprovalOutcome::Allowed) if is_about_limit => Ok(format!("{code}: allowed, the run continues")),
-        (false, ApprovalOutcome::Allowed) => Ok(format!("{code}: allowed, the agent goes on")),
+        (false, ApprovalOutcome::Allowed) => Ok(format!("{code}: allowed, its call goes on")),
         (true, ApprovalOutcome::Denied) if is_about_limit => {
             Ok(format!("{code}: denied, the run ends here, and what it has done stays"))
         }

@@ -148,7 +148,8 @@ export function endText(code: string, { outcome, by, again, why, limit, event, e
   if (event && outcome === "denied") return `${code} is rejected: the event will not be handled.`;
   switch (outcome) {
     case "allowed":
-      return `${code} is allowed, and the agent goes on.`;
+      // Other questions of the run may be open still.
+      return limit ? `${code} is allowed, and the run continues.` : `${code} is allowed, and its call goes on.`;
     case "denied":
       if (limit) return `${code} is denied: the run ends here, and what it has done stays.`;
       return `${code} is denied${by === undefined ? "" : ` by ${actorName(by)}`}, and nothing of it is done.`;

@@ -10,6 +10,8 @@ test("[AP3] a repeated answer is told what was decided, by whom and when", () =>
     endText("K7Q2A", { outcome: "denied", by: "client:me", endedAt: NOW - 180_000 }, NOW),
     "K7Q2A was denied before (3 min ago, by client:me), and this answer changes nothing.",
   );
+  assert.equal(endText("K7Q2A", { outcome: "allowed" }, NOW), "K7Q2A is allowed, and its call goes on.");
+  assert.equal(endText("K7Q2A", { outcome: "allowed", limit: true }, NOW), "K7Q2A is allowed, and the run continues.");
   assert.match(endText("K7Q2A", { outcome: "allowed", endedAt: NOW }, NOW), /^K7Q2A was allowed before \(less than a minute ago\)/);
   assert.match(endText("K7Q2A", { outcome: "allowed", endedAt: NOW - 9_000_000 }, NOW), /\(2 h ago\)/);
 });

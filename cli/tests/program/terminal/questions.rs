@@ -34,7 +34,7 @@ fn ap12_a_question_that_arrives_during_an_answer_is_answered_with_y() {
     connection.answer(&word, &json!({"outcome": "allowed"}));
     let list = connection.expect("approval.list");
     connection.answer(&list, &json!({"approvals": []}));
-    terminal.pictures("allowed, the agent goes on");
+    terminal.pictures("allowed, its call goes on");
     connection.chat(&run, &whole("final", 3, 1, 1, "It is built."));
     terminal.pictures("It is built.");
     terminal.types("/quit\r");
@@ -90,7 +90,7 @@ fn ap12_a_question_that_waits_already_is_shown_when_the_chat_opens_and_y_answers
     );
     connection.answer(&word, &json!({"outcome": "allowed"}));
     listed(&mut connection, &json!([]));
-    terminal.pictures("allowed, the agent goes on");
+    terminal.pictures("allowed, its call goes on");
     terminal.types("/quit\r");
     terminal.ends_with(0);
 }
@@ -195,7 +195,7 @@ fn ap12_a_wrong_answer_is_not_sent_and_the_next_line_answers() {
     assert_eq!(word.params["decision"], json!("allow"));
     connection.answer(&word, &json!({"outcome": "allowed"}));
     listed(&mut connection, &json!([]));
-    terminal.pictures("allowed, the agent goes on");
+    terminal.pictures("allowed, its call goes on");
     terminal.types("/quit\r");
     terminal.ends_with(0);
 }

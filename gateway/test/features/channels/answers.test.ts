@@ -127,7 +127,7 @@ describe("[AP13] [S14] [X10] in a chat", () => {
   test("the owner answers in their direct chat by the code, once for each message", async () => {
     const allow = dm("anna", " Allow k7q2a ");
     const outcome = await take(allow);
-    expect(outcome).toMatchObject({ outcome: "answered", replies: [{ text: "K7Q2A is allowed, and the agent goes on." }] });
+    expect(outcome).toMatchObject({ outcome: "answered", replies: [{ text: "K7Q2A is allowed, and its call goes on." }] });
     expect(await take(allow)).toEqual(outcome);
     await take(dm("anna", "deny K7Q2A use git instead"));
     // [AP14] A press is the same answer.
