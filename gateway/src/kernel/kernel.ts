@@ -29,10 +29,10 @@ import { Tokens } from "./token-store.ts";
 
 const UNREADABLE = "Put the key file back, or enter these settings again: `gsv config set PATH -`.";
 
-/** What the kernel needs from the Durable Object. */
 /** From the first entry of the audit that has no hash to its hash. The entries that come meanwhile are hashed with it. */
 const AUDIT_SEAL_MS = 250;
 
+/** What the kernel needs from the Durable Object. */
 export interface KernelHost {
   readonly storage: Database & AlarmStorage;
   readonly sockets: SocketHost;

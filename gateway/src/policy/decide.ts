@@ -103,22 +103,25 @@ function decideUnits(call: PolicyCall, units: readonly Unit[], context: PolicyCo
   const decision = strictest(decisions);
   if (decision.verdict !== "deny" && isListed(context.alwaysAsked, call.name)) {
     const why = [ALWAYS_WHY, ...(decision.verdict === "ask" ? [decision.why] : [])].join(" ");
-    const onlyOnce = grants === undefined ? "" : ` ${onceText(call, context, true, ALWAYS_ASKED)}`;
+    const onlyOnce = grants === undefined ? "" : ` ${onceText(call, context, true)}`;
     return {
       verdict: "ask",
       rule: ALWAYS_ASKED,
-      why: why + reachText(call) + gitText(call) + labelText(context.taint, () => false) + onlyOnce,
+      why: why + reachText(call) + gitText(call) + labelText(context.taint) + onlyOnce,
     };
   }
   if (decision.verdict !== "ask") return decision;
-  const { taint: _taint, ...ownWords } = context;
-  const spares = (): boolean => context.isOwners && context.byOthers !== true && decideUnits(call, units, ownWords).verdict === "allow";
-  const asked = { ...decision, why: decision.why + reachText(call) + gitText(call) + labelText(context.taint, spares) };
+  const { taint, ...ownWords } = context;
+  // Without what others have written, or may have, the call would not need a word.
+  const offersTrust =
+    isUnsure(taint) && context.isOwners && context.byOthers !== true && decideUnits(call, units, ownWords).verdict === "allow";
+  const why = decision.why + reachText(call) + gitText(call) + labelText(taint) + (offersTrust ? TRUST : "");
+  if (grants === undefined) return { ...decision, why };
   // A rule that asks is the owner's word about every such call: an answer does not overrule it.
-  if (grants === undefined) return asked;
   const isRules = decisions.some(({ verdict, rule }) => verdict === "ask" && !isRest(rule));
   const offer = isRules ? undefined : offerOf(call, grants, grants.wanted);
-  return offer === undefined ? { ...asked, why: `${asked.why} ${onceText(call, context, isRules, asked.rule)}` } : { ...asked, offer };
+  if (offer !== undefined) return { ...decision, why, offer };
+  return { ...decision, why: `${why} ${offersTrust ? UNTIL_TRUST : onceText(call, context, isRules)}` };
 }
 /** What is decided about a call as a whole, whichever of its commands asks first. */
 interface General {
@@ -142,13 +145,13 @@ function opensFilesOutside(call: PolicyCall): boolean {
   const read = typeof command === "string" ? readShell(command) : undefined;
   return read?.kind === "plain" && read.commands.every(({ words }) => isPlain(words));
 }
+const TRUST = " If you have checked it, send /trust in that conversation, and the next such calls do not ask.";
+const UNTIL_TRUST = "Until then such calls ask each time.";
 /** Why a question offers no more than the one call (rule GR4). */
-function onceText(call: PolicyCall, { isOwners, taint, byOthers }: PolicyContext, isRules: boolean, rule: string): string {
+function onceText(call: PolicyCall, { isOwners, taint }: PolicyContext, isRules: boolean): string {
   const onlyOnce = "It can be allowed once only";
   if (!isOwners) return `${onlyOnce}: the conversation is another person's.`;
   if (isForeign(taint)) return `${onlyOnce}, because of what the conversation has read.`;
-  // Only the unknown author asks, and the question offers /trust (`guardedWhy`).
-  if (rule === PROTECTED_RULE && byOthers !== true) return "Until then such calls ask each time.";
   if (isRules) return `${onlyOnce}: such calls ask each time.`;
   if (opensFilesOutside(call)) return `${onlyOnce}: a command in the sandbox can make its name a link to any other file.`;
   return `${onlyOnce}: what a later call like it does is not known.`;
@@ -156,8 +159,6 @@ function onceText(call: PolicyCall, { isOwners, taint, byOthers }: PolicyContext
 const isRest = (rule: string): boolean => rule === DEFAULT_RULE || rule.startsWith(MODE_RULE);
 const MODE_RULE = "mode:";
 const DEFAULT_RULE = "toolApproval.defaultDecision";
-/** A change of a protected file or of a job, after text by an unknown author or in a run that others have caused. */
-const PROTECTED_RULE = "protected";
 
 const grantsFor = (call: PolicyCall, { isOwners, taint, granted, policy: { deletions } }: PolicyContext): Grants | undefined =>
   granted && { ...granted, isOwners, taint, deletions, wanted: once(() => scopeOf(call, { ...granted, isOwners, deletions })) };
@@ -271,7 +272,7 @@ function byMatrix(call: PolicyCall, context: PolicyContext): Extract<Decision, {
   const guarded = isOwners ? guardedWhy(call, policyClass, { taint, byOthers, deletions }) : undefined;
   const why = guarded ?? (mode === undefined ? undefined : matrixWhy(call, policyClass, { taint, isOwners, deletions }));
   if (why === undefined) return undefined;
-  return { verdict: "ask", rule: isForeign(taint) ? `taint:${taint.label}` : PROTECTED_RULE, why };
+  return { verdict: "ask", rule: isForeign(taint) ? `taint:${taint.label}` : "protected", why };
 }
 
 function unsureText({ about }: CompiledRule, unit: Unit): string {

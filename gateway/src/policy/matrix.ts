@@ -64,21 +64,13 @@ export const guardedWhy = (
   policyClass: PolicyClass,
   { taint, byOthers, deletions }: Pick<MatrixContext, "taint" | "deletions"> & { readonly byOthers: boolean },
 ): string | undefined =>
-  isGuarded(call, policyClass) && (isUnsure(taint) || byOthers)
-    ? whyOf(call, policyClass, deletions) + unsureText(taint, byOthers)
-    : undefined;
+  isGuarded(call, policyClass) && (isUnsure(taint) || byOthers) ? whyOf(call, policyClass, deletions) + unsureText(taint) : undefined;
 const isGuarded = (call: PolicyCall, policyClass: PolicyClass): policyClass is "write_protected" | "control" =>
   policyClass === "write_protected" || (policyClass === "control" && isOfJobs(call));
-function unsureText(taint: Taint | undefined, byOthers: boolean): string {
-  if (!isUnsure(taint) || isForeign(taint)) return "";
-  return ` No one knows who wrote what the conversation has read (${taintText(taint)}).${byOthers ? "" : TRUST}`;
+function unsureText(taint: Taint | undefined): string {
+  return isUnsure(taint) && !isForeign(taint) ? ` No one knows who wrote what the conversation has read (${taintText(taint)}).` : "";
 }
-/** Where only the label asks. */
-const TRUST = " If you have checked it, send /trust in that conversation, and the next such calls do not ask.";
 
-/** Ends each question of such a conversation. `isSpared`: without what others have written, the call would not need a word. */
-export const labelText = (taint: Taint | undefined, isSpared: () => boolean): string => {
-  if (!isForeign(taint)) return "";
-  const heard = ` Others may have written what the conversation has read (${taintText(taint)}).`;
-  return isSpared() ? heard + TRUST : heard;
-};
+/** In each question of a conversation that has read text of others. */
+export const labelText = (taint: Taint | undefined): string =>
+  isForeign(taint) ? ` Others may have written what the conversation has read (${taintText(taint)}).` : "";

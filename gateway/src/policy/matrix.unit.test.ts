@@ -279,8 +279,10 @@ describe("[TA9] [S10] a change of a protected file", () => {
   test("[GR4] a question that /trust would spare says until when such calls ask", () => {
     const granted = { grants: [], agentId: "main", sandbox: "off" as const };
     const context = { policy: policyOf({}, engine), isOwners: true, granted };
-    const asked = decide(write("SOUL.md"), { ...context, taint: of("files") });
-    assert.match(asked.verdict === "ask" ? asked.why : "", /send \/trust .* do not ask\. Until then such calls ask each time\.$/);
+    for (const label of ["files", "peer", "world"] as const) {
+      const asked = decide(write("SOUL.md"), { ...context, taint: of(label) });
+      assert.match(asked.verdict === "ask" ? asked.why : "", /send \/trust .* do not ask\. Until then such calls ask each time\.$/, label);
+    }
     const others = decide(write("SOUL.md"), { ...context, byOthers: true });
     assert.match(others.verdict === "ask" ? others.why : "", /It can be allowed once only: such calls ask each time\.$/);
   });
