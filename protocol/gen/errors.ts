@@ -643,8 +643,8 @@ export const ERRORS = {
     retryable: false,
     http: 409,
     exit: 1,
-    text: "The home of this gateway was exported, so nothing was resumed: where it was imported, another gateway answers the same people and runs the same jobs.",
-    hint: "Go on there, and keep this one stopped. Only when it is live nowhere else: `gsv resume --exported`.",
+    text: "The home of this gateway was exported and may be live elsewhere, so nothing was resumed: two gateways would answer the same people and run the same jobs.",
+    hint: "If it was imported, go on there and keep this one stopped. If it was not: `gsv resume --exported`.",
   },
   "gateway.restored_copy": {
     code: 621,

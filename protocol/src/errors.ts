@@ -496,8 +496,8 @@ row(
 row(
   "gateway.exported",
   { code: 622, blame: "policy", http: 409, exit: 1 },
-  "The home of this gateway was exported, so nothing was resumed: where it was imported, another gateway answers the same people and runs the same jobs.",
-  "Go on there, and keep this one stopped. Only when it is live nowhere else: `gsv resume --exported`.",
+  "The home of this gateway was exported and may be live elsewhere, so nothing was resumed: two gateways would answer the same people and run the same jobs.",
+  "If it was imported, go on there and keep this one stopped. If it was not: `gsv resume --exported`.",
 );
 
 // Tools and nodes.

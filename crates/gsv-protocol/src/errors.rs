@@ -832,7 +832,7 @@ pub const FILE_TOO_LARGE: ErrorReason = ErrorReason {
     hint: "Use a smaller file, or split it.",
 };
 
-/// The home of this gateway was exported, so nothing was resumed: where it was imported, another gateway answers the same people and runs the same jobs.
+/// The home of this gateway was exported and may be live elsewhere, so nothing was resumed: two gateways would answer the same people and run the same jobs.
 pub const GATEWAY_EXPORTED: ErrorReason = ErrorReason {
     reason: "gateway.exported",
     code: 622,
@@ -840,8 +840,8 @@ pub const GATEWAY_EXPORTED: ErrorReason = ErrorReason {
     retryable: false,
     http: 409,
     exit: 1,
-    text: "The home of this gateway was exported, so nothing was resumed: where it was imported, another gateway answers the same people and runs the same jobs.",
-    hint: "Go on there, and keep this one stopped. Only when it is live nowhere else: `gsv resume --exported`.",
+    text: "The home of this gateway was exported and may be live elsewhere, so nothing was resumed: two gateways would answer the same people and run the same jobs.",
+    hint: "If it was imported, go on there and keep this one stopped. If it was not: `gsv resume --exported`.",
 };
 
 /// This is a restored copy: it was not resumed, because what it was copied from may still run.

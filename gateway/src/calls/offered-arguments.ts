@@ -59,8 +59,8 @@ export function missingText(name: string, schema: unknown, args: Offered["args"]
   if (missing.length === 0) return undefined;
   const properties = isJsonObject(schema) ? schema["properties"] : undefined;
   const unknown = isJsonObject(properties) ? Object.keys(args).filter((one) => !Object.hasOwn(properties, one)) : [];
-  const also = unknown.length === 0 ? "" : ` It has no ${namesText(unknown)}.`;
-  return `${name} needs ${namesText(missing)}.${also}`;
+  const also = unknown.length === 0 ? "" : ` It does not have ${namesText(unknown)}: correct the name, or leave it out.`;
+  return `The tool ${name} needs ${namesText(missing)}.${also}`;
 }
 function missingOf(schema: unknown, args: Offered["args"]): readonly string[] {
   const required = isJsonObject(schema) && Array.isArray(schema["required"]) ? schema["required"] : [];

@@ -130,8 +130,11 @@ describe("[AP17] a call that is refused in any case", () => {
 
 it("[PO11] a person is told which arguments a call lacks, and which its tool does not have", () => {
   const schema = { properties: { command: {}, workdir: {} }, required: ["command"] };
-  assert.equal(missingText("lap__Bash", schema, { cmd: "echo hi" }), "lap__Bash needs `command`. It has no `cmd`.");
-  assert.equal(missingText("lap__Bash", schema, {}), "lap__Bash needs `command`.");
+  assert.equal(
+    missingText("lap__Bash", schema, { cmd: "echo hi" }),
+    "The tool lap__Bash needs `command`. It does not have `cmd`: correct the name, or leave it out.",
+  );
+  assert.equal(missingText("lap__Bash", schema, {}), "The tool lap__Bash needs `command`.");
   assert.equal(missingText("lap__Bash", schema, { command: "x", other: 1 }), undefined);
   assert.equal(missingText("lap__Bash", {}, { cmd: "x" }), undefined);
 });

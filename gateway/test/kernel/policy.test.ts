@@ -92,7 +92,10 @@ describe("[PO1] [X11] a client's call", () => {
     // [PO11] Such a call can not be made, so its rule is not what is wrong with it.
     await set("toolApproval.rules", [deny("gsv__ReadFile", { decision: "ask" })]);
     const wrong = await admin.refused("tool.invoke", { tool: "gsv__ReadFile", args: { file: "notes.txt" } });
-    expect([wrong.reason, wrong.message]).toEqual(["tool.bad_args", "gsv__ReadFile needs `path`. It has no `file`."]);
+    expect([wrong.reason, wrong.message]).toEqual([
+      "tool.bad_args",
+      "The tool gsv__ReadFile needs `path`. It does not have `file`: correct the name, or leave it out.",
+    ]);
     // A tool that no rule denies is handed over, and nothing before it was.
     const id = admin.ask("tool.invoke", { tool: "lap__Read", args: { path: "a" } });
     const { callId, tool } = (await lap.event("tool.invoke")).payload as { callId: string; tool: string };

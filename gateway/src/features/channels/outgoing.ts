@@ -60,11 +60,11 @@ const MAX_PLACES = 50;
 const MAX_OWN = 32;
 const MAX_DELIVERY_CHARS = 160;
 const SHOWN_CHARS = 100;
-/** `#find` says it to the model. */
+/** For the owner; the model gets the words of `#find`. */
 const notAllowed = ({ channel, peer }: Target): string =>
   peer.kind === "dm"
     ? `GSV may not write to ${peer.id.slice(0, SHOWN_CHARS)} on ${channel}: this person is not approved. Requests: \`gsv pair list\`.`
-    : `GSV may not write to the ${peer.kind} ${peer.id.slice(0, SHOWN_CHARS)} on ${channel}: it is not allowed, or no one has written to GSV there yet.`;
+    : `GSV may not write to the ${peer.kind} ${peer.id.slice(0, SHOWN_CHARS)} on ${channel}: groups are off for this channel (\`gsv config get channels.${channel}\`), or no one has written to GSV there yet: mention it there once.`;
 
 export class Outgoing {
   readonly #ports: OutgoingPorts;

@@ -105,10 +105,23 @@ export class Beats {
     return main.ok ? succeed(await checkBeat(this.#ports, agentId, main.key)) : fail("internal");
   }
 
-  /** The agents whose heartbeat looks at nothing until something is fixed. */
-  async standing(): Promise<ReadonlySet<string>> {
-    const { states } = await this.status();
-    return new Set(Object.entries(states).flatMap(([agentId, { problem }]) => (problem === undefined ? [] : [agentId])));
+  /** Agents whose heartbeat has times but looks at nothing until something is fixed. One that can't be read now is not taken for such a one. */
+  async blocked(): Promise<ReadonlySet<string>> {
+    const { log, now, rows, store } = this.#ports;
+    rows.sync(now());
+    const agents = store.beats().flatMap(({ agentId, enabled }) => (enabled ? [agentId] : []));
+    const blocked = await Promise.all(
+      agents.map(async (agentId) => {
+        try {
+          const { instructions } = await readFile(this.#ports, agentId);
+          return (await beatProblem(this.#ports, agentId, instructions)) === undefined ? [] : [agentId];
+        } catch (error) {
+          log.warn("heartbeat_not_read", { agentId, error });
+          return [];
+        }
+      }),
+    );
+    return new Set(blocked.flat());
   }
 
   async #stateOf(agentId: string): Promise<HeartbeatState> {

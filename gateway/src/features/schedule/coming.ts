@@ -23,17 +23,17 @@ interface Named extends ComingJob {
   readonly of: Job;
 }
 
-/** `standing`: agents whose heartbeat looks at nothing now, so that no time of it is announced. */
+/** `blocked`: agents whose heartbeat looks at nothing now, so that no time of it is announced. */
 export function whatComes(
   ports: ComingPorts,
   { days, limit }: ParamsOf<"cron.upcoming">,
-  standing: ReadonlySet<string> = new Set(),
+  blocked: ReadonlySet<string>,
 ): ResultOf<"cron.upcoming"> {
   const { config, now, store, rows, engine, stopped } = ports;
   const at = now();
   rows.sync(at);
   const all = [...store.list(), ...store.beats()];
-  const comes = all.filter(({ agentId, body }) => body.beat === undefined || !standing.has(agentId));
+  const comes = all.filter(({ agentId, body }) => body.beat === undefined || !blocked.has(agentId));
   const jobs = comes.flatMap((job) => namedJob(job, engine));
   const tz = config.effective().userTimezone;
   const found = upcoming(jobs, { now: at, tz, days: days ?? DAYS, limit: limit ?? ENTRIES });

@@ -83,7 +83,7 @@ export const scheduleFeature: FeatureDefinition<SchedulePorts, AgentJobsPort & W
           beats: new Beats({ ...ports, store, rows, runner }),
           runner,
           shownRun: (run) => shownRun(run, ports.stopped() !== undefined),
-          upcoming: (params, standing) => whatComes({ ...ports, store, rows, engine: cronLines }, params, standing),
+          upcoming: (params, blocked) => whatComes({ ...ports, store, rows, engine: cronLines }, params, blocked),
         };
       }),
     );
@@ -138,7 +138,7 @@ interface Work {
   readonly runner: Runner;
   /** With what a run waits for, now. */
   readonly shownRun: (run: JobRun) => CronRun;
-  readonly upcoming: (params: ParamsOf<"cron.upcoming">, standing: ReadonlySet<string>) => ResultOf<"cron.upcoming">;
+  readonly upcoming: (params: ParamsOf<"cron.upcoming">, blocked: ReadonlySet<string>) => ResultOf<"cron.upcoming">;
 }
 
 const scheduleMethods = (store: JobStore, load: () => Promise<Work>, isStopped: () => boolean): Handlers => ({
@@ -165,7 +165,7 @@ const scheduleMethods = (store: JobStore, load: () => Promise<Work>, isStopped: 
   "cron.preview": async (_caller, params) => (await load()).jobs.preview(params),
   "cron.upcoming": async (_caller, params) => {
     const { beats, upcoming } = await load();
-    return succeed(upcoming(params, await beats.standing()));
+    return succeed(upcoming(params, await beats.blocked()));
   },
   "cron.add": async (_caller, params) => (await load()).jobs.add(params),
   "cron.update": async (_caller, params) => (await load()).jobs.update(params),

@@ -254,8 +254,7 @@ export type EventBody =
   | { readonly type: "ArchiveFailed"; readonly effectId: string; readonly error: GsvError }
   | { readonly type: "Abort"; readonly runId?: string }
   | { readonly type: "Reset" }
-  /** Without a number: a summary takes the place of older messages. */
-  /** `runId`: of the command, with which its client aborts it. */
+  /** Without `keep`, a summary takes the place of older messages. `runId`: of the command, with which its client aborts it. */
   | { readonly type: "Compact"; readonly keep?: number; readonly runId?: string }
   | {
       readonly type: "SettingsPatched";

@@ -191,6 +191,9 @@ describe("[HB4] the conditions of HEARTBEAT.md", () => {
     expect(await status(), "no time is announced").not.toHaveProperty("nextRunAtMs");
     const coming = async () => (await stage.peer.ok<ResultOf<"cron.upcoming">>("cron.upcoming", {})).next;
     expect(await coming()).toEqual([]);
+    const away = vi.spyOn(Object.getPrototypeOf(env.STORAGE) as R2Bucket, "get").mockRejectedValue(new Error("away"));
+    expect(await coming(), "a file that can't be read now blocks nothing").toHaveLength(1);
+    away.mockRestore();
     await stage.peer.ok("heartbeat.trigger");
     expect(await status()).toMatchObject({ problem: expect.stringContaining("`unread: fax`"), skipped: { wrong: 1 } });
     await instructions("- look");
