@@ -163,7 +163,7 @@ function abort(d: Draft, event: EventOf<"Abort">): void {
   }
   if (event.runId !== undefined && event.runId === state.afterRun?.askedAs) {
     take(d, "waitingCompactionStopped");
-    dropWaiting(d, "The compaction was stopped before it began, and nothing was removed: Stopped by the user.");
+    dropWaiting(d, "The user stopped the compaction before it began, so nothing was removed.");
     d.answer = { type: "aborted", wasRunning: true, cancelled: 0 };
     return;
   }
