@@ -16,13 +16,13 @@ import type {
 } from "../../../protocol/gen/types.ts";
 import type { OutboundBytes } from "../../../protocol/runtime/channel-files.ts";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import { type After, within as inTime } from "../../../protocol/runtime/within.ts";
+import { type After, within } from "../../../protocol/runtime/within.ts";
 import { type Database, migrate } from "./database.ts";
 import { FileRefused, Inbox } from "./inbox.ts";
 import { KeyValues, type KvSealing } from "./kv.ts";
 import { errorText } from "./error-text.ts";
 import { KIT } from "./limits.ts";
-import { within } from "./waits.ts";
+import { withinOrThrow } from "./waits.ts";
 import { deliveryOf, nonceOf } from "./nonce.ts";
 import { Outbox, OutboxFull } from "./outbox.ts";
 import type { InboundFile, LogoutOutcome, Platform, PlatformHost } from "./platform.ts";
@@ -238,7 +238,7 @@ export class Account {
       };
     if (options.force || !platform.status().authenticated) this.#setUp();
     this.#kv.put(STARTED, true);
-    const login = await within(KIT.loginMs, "logging in", this.#host.after, platform.login(options));
+    const login = await withinOrThrow(KIT.loginMs, "logging in", this.#host.after, platform.login(options));
     this.#wake();
     return login;
   }
@@ -258,7 +258,7 @@ export class Account {
 
   /** The account stops also when the platform does not answer, which is an outcome, or fails, which is thrown. */
   async #logOut(work: Promise<LogoutOutcome>): Promise<ChannelAccount> {
-    const outcome = await inTime(this.#host.after, KIT.logoutMs, work, () => "unconfirmed" as const).catch((error: unknown) => ({ error }));
+    const outcome = await within(this.#host.after, KIT.logoutMs, work, () => "unconfirmed" as const).catch((error: unknown) => ({ error }));
     const state = await this.stop();
     if (typeof outcome === "object") throw outcome.error;
     return outcome === "confirmed" ? state : { ...state, logoutUnconfirmed: true };
@@ -343,7 +343,7 @@ export class Account {
     const work = platform.ensureConnected(asked);
     void work.then(ended, ended);
     try {
-      await within(KIT.connectMs, "connecting", this.#host.after, work);
+      await withinOrThrow(KIT.connectMs, "connecting", this.#host.after, work);
     } catch (error) {
       if (isOpen) this.#late.add(attempt);
       throw error;
@@ -356,7 +356,7 @@ export class Account {
   /** Never throws. A platform that fails or does not answer is in the log. */
   async #disconnect(platform: Platform): Promise<void> {
     try {
-      await within(KIT.disconnectMs, "disconnecting", this.#host.after, platform.disconnect());
+      await withinOrThrow(KIT.disconnectMs, "disconnecting", this.#host.after, platform.disconnect());
     } catch (error) {
       this.#host.log("disconnect_failed", { error: errorText(error) });
     }

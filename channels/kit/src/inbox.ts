@@ -9,7 +9,7 @@ import type { Database } from "./database.ts";
 import { errorText } from "./error-text.ts";
 import { KIT } from "./limits.ts";
 import { peerName } from "./peer-name.ts";
-import { dueAt, retryWait, within } from "./waits.ts";
+import { dueAt, retryWait, withinOrThrow } from "./waits.ts";
 import type { InboundFile, InboundItem } from "./platform.ts";
 
 export interface InboxPorts {
@@ -168,7 +168,12 @@ export class Inbox {
     try {
       inbound = await this.#files(row, inbound);
       const late = now() - row.received > KIT.retryMaxMs;
-      outcome = await within(KIT.handOverMs, "handing a message over", after, handOver(late ? { ...inbound, backlog: true } : inbound));
+      outcome = await withinOrThrow(
+        KIT.handOverMs,
+        "handing a message over",
+        after,
+        handOver(late ? { ...inbound, backlog: true } : inbound),
+      );
       if (outcome.outcome === "later") throw new AskedLater(outcome.retryAfterMs);
       // One transaction: when the outbox is full, the message stays, and the gateway gives the same answer again.
       db.transaction(() => {
@@ -235,14 +240,14 @@ export class Inbox {
       const rest = open.rest.slice(1);
       const tries = open.tries + 1;
       // An unreachable gateway says nothing about the file, so this counts as no attempt.
-      const r2Key = await within(KIT.handOverMs, "asking for a media key", after, slot(inbound, file));
+      const r2Key = await withinOrThrow(KIT.handOverMs, "asking for a media key", after, slot(inbound, file));
       if (r2Key === undefined) {
         inbound = withMedia(inbound, describe(file));
         keep(rest, 0);
         continue;
       }
       try {
-        const size = await within(KIT.fileMs, "fetching a file", after, store(inbound, file));
+        const size = await withinOrThrow(KIT.fileMs, "fetching a file", after, store(inbound, file));
         inbound = withMedia(inbound, { ...describe(file), r2Key, size });
       } catch (error) {
         const lasting = error instanceof FileRefused;

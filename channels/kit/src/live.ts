@@ -9,7 +9,7 @@ import type { Database } from "./database.ts";
 import { errorText } from "./error-text.ts";
 import { KIT } from "./limits.ts";
 import { peerName } from "./peer-name.ts";
-import { within } from "./waits.ts";
+import { withinOrThrow } from "./waits.ts";
 import { liveNonce } from "./nonce.ts";
 import type { Permission } from "./permission.ts";
 import type { Platform } from "./platform.ts";
@@ -71,7 +71,7 @@ export class LiveTexts {
     if (row?.message !== "") return row?.message;
     if (platform.showLive === undefined || now() - row.at > platform.recognisesNonceMs / 2) return undefined;
     const finding = platform.showLive(peer, text, undefined, replyToId, liveNonce(delivery));
-    const found = await within(KIT.sendMs, "finding an answer", after, finding);
+    const found = await withinOrThrow(KIT.sendMs, "finding an answer", after, finding);
     if (found !== undefined) db.query("UPDATE live SET message = ? WHERE delivery = ?", found, delivery);
     return found;
   }
@@ -123,7 +123,7 @@ export class LiveTexts {
     // The row comes before the platform call: after a crash in between, `messageId` looks for the message.
     if (shown === undefined) db.query("INSERT INTO live VALUES(?, '', ?) ON CONFLICT(delivery) DO NOTHING", deliveryId, now());
     const showing = platform.showLive(peer, visible, shown, replyToId, liveNonce(deliveryId));
-    const messageId = await within(KIT.sendMs, "showing an answer", after, showing);
+    const messageId = await withinOrThrow(KIT.sendMs, "showing an answer", after, showing);
     if (messageId === undefined || shown !== undefined) return;
     db.query(
       "INSERT INTO live VALUES(?, ?, ?) ON CONFLICT(delivery) DO UPDATE SET message = excluded.message",

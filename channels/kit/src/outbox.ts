@@ -11,7 +11,7 @@ import type { KeyValues } from "./kv.ts";
 import { errorText } from "./error-text.ts";
 import { KIT } from "./limits.ts";
 import { peerName } from "./peer-name.ts";
-import { dueAt, retryWait, within } from "./waits.ts";
+import { dueAt, retryWait, withinOrThrow } from "./waits.ts";
 import { LiveTexts } from "./live.ts";
 import { nonceOf } from "./nonce.ts";
 import { Permission } from "./permission.ts";
@@ -290,7 +290,7 @@ export class Outbox {
     const send = async (shown: string | undefined): Promise<Attempt> => {
       if (!(await this.#mayLeave(row))) return { kind: "held" };
       const part: OutboundPart = { ...body, attempt, firstTriedAt, ...(shown === undefined ? {} : { replaces: shown }) };
-      return within(KIT.sendMs, "sending", after, platform().send(part)).catch(unsure);
+      return withinOrThrow(KIT.sendMs, "sending", after, platform().send(part)).catch(unsure);
     };
     const outcome =
       row.part === 0 && body.file === undefined

@@ -8,7 +8,7 @@ import type { After } from "../../../protocol/runtime/within.ts";
 import { errorText } from "./error-text.ts";
 import type { KeyValues } from "./kv.ts";
 import { KIT } from "./limits.ts";
-import { retryWait, within } from "./waits.ts";
+import { retryWait, withinOrThrow } from "./waits.ts";
 
 export interface PermissionPorts {
   readonly kv: Pick<KeyValues, "get" | "put" | "delete">;
@@ -86,7 +86,7 @@ export class Permission {
     for (let tries = 0; tries < KIT.askTries; tries++) {
       const rechecks = this.#rechecks;
       const at = now();
-      const may = await within(KIT.askMs, "asking whether a message may leave", after, mayDeliver()).catch(() => undefined);
+      const may = await withinOrThrow(KIT.askMs, "asking whether a message may leave", after, mayDeliver()).catch(() => undefined);
       // The answer may be of before the stop.
       if (rechecks !== this.#rechecks) continue;
       if (may === undefined) break;

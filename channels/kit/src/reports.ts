@@ -6,7 +6,7 @@ import type { DeliveryReport, DeliveryState } from "../../../protocol/gen/types.
 import type { After } from "../../../protocol/runtime/within.ts";
 import type { Database } from "./database.ts";
 import { KIT } from "./limits.ts";
-import { dueAt, retryWait, within } from "./waits.ts";
+import { dueAt, retryWait, withinOrThrow } from "./waits.ts";
 
 export interface ReportPorts {
   readonly db: Database;
@@ -62,7 +62,12 @@ export class DeliveryReports {
     const { db, now, random, after, report } = this.#ports;
     try {
       const messageIds: string[] = JSON.parse(messages);
-      await within(KIT.handOverMs, "reporting", after, report({ deliveryId, state, messageIds, ...(error === null ? {} : { error }) }));
+      await withinOrThrow(
+        KIT.handOverMs,
+        "reporting",
+        after,
+        report({ deliveryId, state, messageIds, ...(error === null ? {} : { error }) }),
+      );
       db.query("UPDATE deliveries SET reported = 1 WHERE id = ?", deliveryId);
     } catch {
       const attempts = report_attempts + 1;

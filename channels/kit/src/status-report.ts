@@ -6,7 +6,7 @@ import type { ChannelAccount } from "../../../protocol/gen/types.ts";
 import type { After } from "../../../protocol/runtime/within.ts";
 import type { KeyValues } from "./kv.ts";
 import { KIT } from "./limits.ts";
-import { dueAt, retryWait, within } from "./waits.ts";
+import { dueAt, retryWait, withinOrThrow } from "./waits.ts";
 
 /** `change` counts the changes so far. */
 interface Due {
@@ -52,7 +52,7 @@ export class StatusReport {
     if (!due || this.#sending || dueAt(due.at, now()) > now()) return;
     this.#sending = true;
     try {
-      await within(KIT.handOverMs, "reporting the state", after, send(status()));
+      await withinOrThrow(KIT.handOverMs, "reporting the state", after, send(status()));
       if (kv.get<Due>(NAME)?.change === due.change) kv.delete(NAME);
     } catch {
       const attempts = due.attempts + 1;

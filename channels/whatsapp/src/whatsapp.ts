@@ -7,6 +7,7 @@ import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { ChannelLogin, Peer } from "../../../protocol/gen/types.ts";
 import { DAY_MS } from "../../../protocol/runtime/day.ts";
 import { within } from "../../../protocol/runtime/within.ts";
+import { KIT } from "../../kit/src/limits.ts";
 import type { InboundFile, LogoutOutcome, OutboundPart, Platform, PlatformHost, SendOutcome } from "../../kit/src/platform.ts";
 import { toWhatsApp } from "../../kit/src/marks.ts";
 import { AuthStore, clearAuth, pairedAs } from "./auth-store.ts";
@@ -27,8 +28,8 @@ import { isLoopback, pinNoiseRoot } from "./platform/trust.ts";
 
 const WHATSAPP_URL = "wss://web.whatsapp.com/ws/chat";
 const WAIT_FOR_CODE_MS = 20_000;
-/** Less than `KIT.logoutMs`. */
-const WAIT_FOR_LOGOUT_MS = 8_000;
+/** The kit gives a logout up after its own limit; the keys are deleted before that. */
+const WAIT_FOR_LOGOUT_MS = KIT.logoutMs - 2_000;
 const PING_MS = 10_000;
 /** A timer may fire slightly early. */
 const TIMER_GRACE_MS = 20;

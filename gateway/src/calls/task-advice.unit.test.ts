@@ -11,12 +11,27 @@ const CAUSED: Origin = { ...TASK, event: { id: "e", hops: 1 } };
 const CLIENT = { kind: "client" } as Origin;
 const error = (reason: ErrorReason, hints: object = hintsOf(reason)) => ({ reason, message: "It failed.", ...hints });
 
-/** Errors that end no run of a task. */
-const NOT_OF_RUNS = new Set(["run.not_found", "approval.ambiguous"]);
+/** Errors that end no run of a task: their hints may name messages, conversations and commands. */
+const NOT_OF_RUNS: ReadonlySet<ErrorReason> = new Set([
+  "agent.in_use",
+  "approval.ambiguous",
+  "chat.bad_directive",
+  "chat.empty",
+  "node.bad_options",
+  "node.cannot_start",
+  "pack.rejected",
+  "policy.denied",
+  "run.not_found",
+  "session.deleting",
+  "session.not_found",
+  "session.queue_full",
+  "tool.failed",
+  "undo.nothing",
+]);
 test("[RT2] no hint of the contract tells the sender of a task to write in a conversation", () => {
   for (const reason of Object.keys(ERRORS) as ErrorReason[]) {
     assert.equal(forSender(error(reason), CLIENT).hint, ERRORS[reason].hint);
-    if (!/^(approval|budget|gateway|model|run)\./.test(reason) || NOT_OF_RUNS.has(reason)) continue;
+    if (NOT_OF_RUNS.has(reason)) continue;
     const told = forSender(error(reason), KEYED).hint ?? "";
     assert.doesNotMatch(told, /[`( ]\/[a-z]|[Mm]essage|[Cc]onversation|[Cc]ontinue|[Rr]ephrase|^Say|^Tell|\{again/, reason);
   }
