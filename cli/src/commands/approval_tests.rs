@@ -1,3 +1,5 @@
+//! How questions, answers and grants are shown, and what `gsv approval` says of each end of a question.
+
 use super::*;
 use gsv_protocol::types::{AgentId, CallId, NodeId, RunId, SessionKey, ToolName};
 

@@ -1,3 +1,5 @@
+//! A tool of the program itself: its calls, answers, time limits and cancellations, with a fake program.
+
 use std::sync::Mutex;
 
 use gsv_tools::Cancel;

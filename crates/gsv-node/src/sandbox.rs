@@ -1,4 +1,4 @@
-//! The sandbox of a node: what its owner wants, the level that the machine really has, and how commands get into it.
+//! The sandbox of a node. Compares what its owner wants with the level that the machine really has, and starts commands in it.
 
 use std::env;
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! The program that confines commands, the one that tries to break out and one that writes files, for this crate's tests.
+//! A program for this crate's tests. Its first argument says what it does: confine a command, try to break out of a sandbox, or write files.
 
 use std::ffi::OsString;
 use std::path::Path;

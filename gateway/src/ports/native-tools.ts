@@ -1,4 +1,4 @@
-/** The tools that run inside GSV. */
+/** The tools that the gateway runs itself (native tools): what a session needs of them, and what each call gets. */
 import type { PolicyMode } from "../../../protocol/gen/types.ts";
 import type { GatewayPort } from "./gateway.ts";
 import type { MediaBlock } from "./messages.ts";

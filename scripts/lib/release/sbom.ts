@@ -1,6 +1,6 @@
 /**
  * The bill of materials of a release, CycloneDX 1.5: what npm has put into the Workers' bundles and what cargo has put into the program, with
- * versions, licences and hashes. From the lock file and `cargo metadata` alone: no network. PURE apart from its callers' data.
+ * versions, licences and hashes. Its callers give it the lock file and the output of `cargo metadata`. PURE.
  */
 export interface Component {
   readonly type: "library";

@@ -49,7 +49,7 @@ async function* content(files: readonly ArchiveFile[], seconds: number): AsyncGe
   yield Buffer.alloc(2 * BLOCK);
 }
 
-/** `level`: of gzip, from 0 (as it is) and 1 (fast) to 9 (small). */
+/** `level`: the level of gzip, 0 (no compression) or 1 (fastest) to 9 (smallest). */
 export async function writeTarball(to: string, files: readonly ArchiveFile[], seconds: number, level: number): Promise<void> {
   await pipeline(content(files, seconds), createGzip({ level }), createWriteStream(to));
 }

@@ -1,4 +1,5 @@
-//! What a deployment needs of a machine and an account, and for each thing whether it is there and what to do when it is not. Pure.
+//! Findings of `gsv deploy check`: each names a thing that a deployment needs of the machine or the account, whether it is there, and what to do
+//! when it is not. Pure.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What arrives late, early or twice, and when a ping is due.
+//! The link's machine with frames and times at its limits: answers that come late, early or twice, and the time at which a ping is due.
 
 use serde_json::json;
 

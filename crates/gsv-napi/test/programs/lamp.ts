@@ -1,6 +1,6 @@
 /**
- * A program with a node of its own, as the lamp of the README is one, for tests that need a process. `argv[2]`: the options as JSON. Says on stdout what happens, and
- * closes the node at the end of stdin. It ends when nothing keeps it running.
+ * A program that is a node, like the lamp in the README, for tests that need a process of its own. `argv[2]`: the options as JSON. It says on
+ * stdout what happens, and closes the node at the end of stdin. It ends when nothing keeps it running.
  */
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,6 @@
 /**
- * How many files a command names for deletion (rule PO13). PURE. By its own name and options only; deletions.ts looks for the commands.
+ * How many files one command deletes, as its name and options say (rule PO13). PURE. It gets a single command; deletions.ts finds those that
+ * are inside of another one.
  */
 
 import { isTemporary, type TemporaryTrust } from "./temporary-paths.ts";
