@@ -117,7 +117,7 @@ export class Hooks {
     const secret = secrets.open(hook);
     // A bearer's sample is signed, because the secret itself is not shown.
     const key = secret === undefined ? undefined : keyOf(form, secret);
-    if (key === undefined) return fail("hook.no_target", UNREADABLE, `Remove the hook and add it again: \`gsv hook remove ${name}\`.`);
+    if (key === undefined) return fail("hook.no_target", UNREADABLE, repairOf(name));
     const deliveryId = `test_${ids.name(20)}`;
     const sample = sampleOf(given ?? JSON.stringify({ test: true, hook: name }), form, deliveryId);
     if (!sample.ok) return sample;
@@ -151,7 +151,7 @@ export class Hooks {
   }
   #problemOf(stored: StoredHook): string | undefined {
     const { config, secrets, wokenJobs } = this.#ports;
-    if (secrets.open(stored) === undefined) return UNREADABLE;
+    if (secrets.open(stored) === undefined) return `${UNREADABLE} ${repairOf(stored.name)}`;
     const jobId = jobOf(stored, this.#ports);
     const state = wokenJobs.stateOf(jobId);
     const isJob = stored.body.target.kind === "job";
@@ -170,7 +170,10 @@ export class Hooks {
     return { deliveryId: key, atMs: at, status, ...(error === undefined ? {} : { error }) };
   }
 }
-const UNREADABLE = "The secret can't be opened: its key is missing.";
+/** An imported home has no keys. */
+const UNREADABLE = "Its secret can't be opened here.";
+const repairOf = (name: string): string =>
+  `\`gsv hook remove ${name}\`, then \`gsv hook add ${name}\`, and give its sender the new secret.`;
 
 /** Each sample has its own bytes, so that it is no repetition of an earlier one. */
 function sampleOf(text: string, form: HookForm, id: string): Result<string> {

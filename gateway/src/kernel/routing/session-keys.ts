@@ -111,10 +111,10 @@ export function canonicalKey(raw: string, mainKey: string, defaultAgent: string 
   const parts = text.split(":");
   if (parts.length === 1) {
     const name = decodeSegment(text);
-    return name === MAIN || name === mainKey ? buildKey({ form: "main", agentId: defaultAgent }, mainKey) : bad(USAGE);
+    return name === MAIN || name === mainKey ? buildKey({ form: "main", agentId: defaultAgent }, mainKey) : bad(usage(mainKey));
   }
   const [prefix, agent, ...rest] = parts;
-  if (prefix?.toLowerCase() !== "agent" || agent === undefined || rest.length === 0) return bad(USAGE);
+  if (prefix?.toLowerCase() !== "agent" || agent === undefined || rest.length === 0) return bad(usage(mainKey));
   const decoded = rest.map(decodeSegment);
   if (decoded.some((segment) => segment === undefined || segment === ""))
     return bad("a part of the key is empty, or has a `%` that is no percent-encoding (write `%25`)");
@@ -123,11 +123,11 @@ export function canonicalKey(raw: string, mainKey: string, defaultAgent: string 
     decoded.map((segment) => segment ?? ""),
     mainKey,
   );
-  return address === undefined ? bad(USAGE) : buildKey(address, mainKey);
+  return address === undefined ? bad(usage(mainKey)) : buildKey(address, mainKey);
 }
 
-const USAGE =
-  "a session key is `main`, a name of your own such as `notes`, `agent:{agent}:{mainKey}`, `agent:{agent}:{channel}:{dm|group|channel|thread}:{peer}` or `agent:{agent}:{channel}:{account}:dm:{peer}`; a colon inside a name is written %3A";
+const usage = (mainKey: string): string =>
+  `a session key is \`main\`, a name of your own such as \`notes\`, \`agent:{agent}:${mainKey}\`, \`agent:{agent}:{channel}:{dm|group|channel|thread}:{peer}\` or \`agent:{agent}:{channel}:{account}:dm:{peer}\`; a colon inside a name is written %3A`;
 
 function addressOf(agentId: string, rest: readonly string[], mainKey: string): SessionAddress | undefined {
   const [first = "", second = "", third = "", fourth = ""] = rest;

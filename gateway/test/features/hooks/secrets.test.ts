@@ -61,7 +61,7 @@ describe("[HK1] [S5] [A7] secrets", () => {
       state.storage.sql.exec("UPDATE hooks SET secret = replace(secret, substr(secret, 14, 16), '0123456789abcdef')");
     });
     expect(await deliver(secret, "d1")).toBe("401 hook.refused");
-    expect((await show()).hook.problem).toContain("its key is missing");
+    expect((await show()).hook.problem).toContain("can't be opened here. `gsv hook remove ");
     expect((await stage.peer.refused("hook.test", { name: "gh" })).reason).toBe("hook.no_target");
   });
 });
