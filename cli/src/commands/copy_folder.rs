@@ -276,7 +276,7 @@ fn make_folder(path: &Path) -> Outcome {
 struct Done {
     totals: Arc<Totals>,
     /// Why each of these files was not copied.
-    failed: BTreeMap<String, String>,
+    failed: BTreeMap<String, Failure>,
     took: Duration,
 }
 
@@ -341,7 +341,7 @@ async fn copy_all(
                     if ends_the_command(&failure) {
                         return Err(failure);
                     }
-                    failed.insert(name, failure.message);
+                    failed.insert(name, failure);
                 }
             },
             _ = looks.tick() => {
@@ -454,7 +454,8 @@ fn finished(context: &Context, listing: Listing, done: Done, (source, destinatio
         unfinished,
         ..
     } = listing;
-    failed.extend(done.failed);
+    let next = next_of(failed.is_empty(), &done.failed);
+    failed.extend(done.failed.into_iter().map(|(name, failure)| (name, failure.message)));
     let load = |count: &AtomicUsize| count.load(Ordering::Relaxed);
     let report = Report {
         copied: load(&done.totals.copied),
@@ -514,11 +515,18 @@ fn finished(context: &Context, listing: Listing, done: Done, (source, destinatio
     } else {
         format!("{count} files were")
     };
-    Err(Failure::failed(
-        format!("{what} not copied."),
-        "Solve what is listed, then run the same command again: it continues.",
-    )
-    .with_lines(lines))
+    Err(Failure::failed(format!("{what} not copied."), next).with_lines(lines))
+}
+
+/// What to do about the files that were not copied: what their errors say, when that is one thing for all.
+fn next_of(are_all: bool, failed: &BTreeMap<String, Failure>) -> String {
+    let mut steps = failed.values().map(|failure| failure.next.as_str());
+    match steps.next() {
+        Some(first) if are_all && !first.is_empty() && steps.all(|step| step == first) => {
+            format!("{first} Then run the same command again: it continues.")
+        }
+        _ => "Solve what is listed, then run the same command again: it continues.".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -556,6 +564,23 @@ mod tests {
             "transfer.unsupported",
         ] {
             assert!(ends(reason), "{reason}");
+        }
+    }
+
+    #[test]
+    fn tf14_what_to_do_about_all_files_is_what_their_one_error_says() {
+        let failed = |next: &str| Failure::failed("It is protected.", next);
+        let says = |are_all: bool, steps: [&str; 2]| {
+            let failed = ["a", "b"].map(str::to_owned).into_iter().zip(steps.map(failed));
+            next_of(are_all, &failed.collect())
+        };
+        let skill = "Install a skill: `gsv skills install FOLDER`.";
+        assert_eq!(
+            says(true, [skill, skill]),
+            "Install a skill: `gsv skills install FOLDER`. Then run the same command again: it continues."
+        );
+        for (are_all, steps) in [(false, [skill, skill]), (true, [skill, "Rename it."]), (true, ["", ""])] {
+            assert!(says(are_all, steps).starts_with("Solve what is listed"), "{steps:?}");
         }
     }
 
