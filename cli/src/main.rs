@@ -107,7 +107,12 @@ fn run(cli: Cli, out: Output) -> Outcome {
         global: cli.global,
         out,
     };
-    match cli.command {
+    run_command(&context, cli.command).map_err(|failure| commands::stop::failure_naming_copy(&context, failure))
+}
+
+fn run_command(context: &Context, command: Command) -> Outcome {
+    let out = context.out;
+    match command {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "gsv", &mut script);
@@ -119,57 +124,57 @@ fn run(cli: Cli, out: Output) -> Outcome {
             out.line(std::hint::black_box(concat!("gsv ", env!("CARGO_PKG_VERSION"))));
             Ok(())
         }
-        Command::LocalConfig(command) => commands::local_config::run(&context, command),
-        Command::Up(args) => commands::gateway::up(&context, &args),
-        Command::Service(command) => commands::service_gateway::run(&context, command),
-        Command::Down => commands::gateway::down(&context),
-        Command::Deploy(command) => block_on(commands::deploy::run(&context, command)),
-        Command::Backup(args) => block_on(commands::backup::run(&context, args)),
-        Command::Restore(args) => block_on(commands::backup::restore(&context, args)),
-        Command::Update(args) => block_on(commands::update::run(&context, args)),
+        Command::LocalConfig(command) => commands::local_config::run(context, command),
+        Command::Up(args) => commands::gateway::up(context, &args),
+        Command::Service(command) => commands::service_gateway::run(context, command),
+        Command::Down => commands::gateway::down(context),
+        Command::Deploy(command) => block_on(commands::deploy::run(context, command)),
+        Command::Backup(args) => block_on(commands::backup::run(context, args)),
+        Command::Restore(args) => block_on(commands::backup::restore(context, args)),
+        Command::Update(args) => block_on(commands::update::run(context, args)),
         Command::Chat(args) => {
-            commands::first_chat::offer_setup(&context, &args)?;
-            block_on(commands::chat::run(&context, args))
+            commands::first_chat::offer_setup(context, &args)?;
+            block_on(commands::chat::run(context, args))
         }
-        Command::Undo(args) => block_on(commands::undo::run(&context, args)),
-        Command::Stop(args) => block_on(commands::stop::stop(&context, args)),
-        Command::Resume(args) => block_on(commands::stop::resume(&context, args)),
-        Command::Status => block_on(commands::status::run(&context)),
+        Command::Undo(args) => block_on(commands::undo::run(context, args)),
+        Command::Stop(args) => block_on(commands::stop::stop(context, args)),
+        Command::Resume(args) => block_on(commands::stop::resume(context, args)),
+        Command::Status => block_on(commands::status::run(context)),
         Command::Node(Node {
             command: Some(command), ..
-        }) => run_node_command(&context, command),
-        Command::Node(args) => run_on(gsv_node::runtime(), commands::node::run(&context, args)),
-        Command::Nodes(command) => block_on(commands::nodes::run(&context, command)),
-        Command::Invite(command) => block_on(commands::invite::run(&context, command)),
-        Command::Join(args) => block_on(commands::join::run(&context, args)),
-        Command::Config(command) => block_on(commands::config::run(&context, command)),
-        Command::Session { command: Some(command) } => block_on(commands::session::run(&context, command)),
-        Command::Session { command: None } => block_on(commands::session_picker::run(&context)),
-        Command::Setup(args) => commands::setup::run(&context, &args),
-        Command::Model(command) => block_on(commands::model::run(&context, command)),
-        Command::Provider(command) => block_on(commands::model::run_provider(&context, command)),
-        Command::Why { what, session } => block_on(commands::why::run(&context, what, session)),
-        Command::Usage { by, days } => block_on(commands::usage::run(&context, by, days)),
-        Command::Tools(command) => block_on(commands::tools::run(&context, command)),
-        Command::Channel(command) => block_on(commands::channel::run(&context, command)),
-        Command::Pair(command) => block_on(commands::pair::run(&context, command)),
-        Command::Cron(command) => block_on(commands::cron::run(&context, command)),
-        Command::Heartbeat(command) => block_on(commands::heartbeat::run(&context, command)),
-        Command::Notifications(args) => block_on(commands::notifications::run(&context, args)),
-        Command::Hook(command) => block_on(commands::hook::run(&context, command)),
-        Command::Events(command) => block_on(commands::events::run(&context, command)),
-        Command::Job(command) => block_on(commands::job::run(&context, command)),
-        Command::Approval(command) => block_on(commands::approval::run(&context, command)),
-        Command::Agent(command) => block_on(commands::agent::run(&context, command)),
-        Command::Prompt(command) => block_on(commands::prompt::run(&context, command)),
-        Command::Token(command) => block_on(commands::token::run(&context, command)),
-        Command::Copy(args) => block_on(commands::copy::run(&context, args)),
-        Command::Workspace(command) => block_on(commands::workspace::run(&context, command)),
-        Command::Memory(command) => block_on(commands::memory::run(&context, command)),
-        Command::Search(args) => block_on(commands::search::run(&context, args)),
-        Command::Skills(command) => block_on(commands::skills::run(&context, command)),
-        Command::Audit(args) => block_on(commands::audit::run(&context, args)),
-        Command::Doctor { offline } => block_on(commands::doctor::run(&context, offline)),
+        }) => run_node_command(context, command),
+        Command::Node(args) => run_on(gsv_node::runtime(), commands::node::run(context, args)),
+        Command::Nodes(command) => block_on(commands::nodes::run(context, command)),
+        Command::Invite(command) => block_on(commands::invite::run(context, command)),
+        Command::Join(args) => block_on(commands::join::run(context, args)),
+        Command::Config(command) => block_on(commands::config::run(context, command)),
+        Command::Session { command: Some(command) } => block_on(commands::session::run(context, command)),
+        Command::Session { command: None } => block_on(commands::session_picker::run(context)),
+        Command::Setup(args) => commands::setup::run(context, &args),
+        Command::Model(command) => block_on(commands::model::run(context, command)),
+        Command::Provider(command) => block_on(commands::model::run_provider(context, command)),
+        Command::Why { what, session } => block_on(commands::why::run(context, what, session)),
+        Command::Usage { by, days } => block_on(commands::usage::run(context, by, days)),
+        Command::Tools(command) => block_on(commands::tools::run(context, command)),
+        Command::Channel(command) => block_on(commands::channel::run(context, command)),
+        Command::Pair(command) => block_on(commands::pair::run(context, command)),
+        Command::Cron(command) => block_on(commands::cron::run(context, command)),
+        Command::Heartbeat(command) => block_on(commands::heartbeat::run(context, command)),
+        Command::Notifications(args) => block_on(commands::notifications::run(context, args)),
+        Command::Hook(command) => block_on(commands::hook::run(context, command)),
+        Command::Events(command) => block_on(commands::events::run(context, command)),
+        Command::Job(command) => block_on(commands::job::run(context, command)),
+        Command::Approval(command) => block_on(commands::approval::run(context, command)),
+        Command::Agent(command) => block_on(commands::agent::run(context, command)),
+        Command::Prompt(command) => block_on(commands::prompt::run(context, command)),
+        Command::Token(command) => block_on(commands::token::run(context, command)),
+        Command::Copy(args) => block_on(commands::copy::run(context, args)),
+        Command::Workspace(command) => block_on(commands::workspace::run(context, command)),
+        Command::Memory(command) => block_on(commands::memory::run(context, command)),
+        Command::Search(args) => block_on(commands::search::run(context, args)),
+        Command::Skills(command) => block_on(commands::skills::run(context, command)),
+        Command::Audit(args) => block_on(commands::audit::run(context, args)),
+        Command::Doctor { offline } => block_on(commands::doctor::run(context, offline)),
     }
 }
 

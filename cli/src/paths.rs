@@ -240,11 +240,29 @@ fn folder(path: &Path) -> &Path {
 }
 
 /// How the name of a file begins until it is whole.
-pub const UNFINISHED_PREFIX: &str = ".gsv-";
+const UNFINISHED_PREFIX: &str = ".gsv-";
+/// Letters and digits after it.
+const UNFINISHED_RANDOM: usize = 6;
+
+/// Whether `write_private_file` names a file so until it is whole.
+pub fn is_unfinished(name: &str) -> bool {
+    let random = name.strip_prefix(UNFINISHED_PREFIX).unwrap_or_default();
+    random.len() == UNFINISHED_RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// Whether a program is writing this unfinished file. One that was killed has left its file without a lock.
+pub fn is_being_written(file: &Path) -> bool {
+    fs::File::open(file).is_ok_and(|file| matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock)))
+}
 
 /// A temporary file of its owner alone.
 fn filled(dir: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
-    let mut file = NamedTempFile::with_prefix_in(UNFINISHED_PREFIX, dir)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(UNFINISHED_PREFIX)
+        .rand_bytes(UNFINISHED_RANDOM)
+        .tempfile_in(dir)?;
+    // Best effort: some disks have no locks.
+    let _ = file.as_file().try_lock();
     file.write_all(content)?;
     Ok(file)
 }
@@ -286,6 +304,12 @@ mod tests {
     fn s20_files_are_written_whole_and_private() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("secret");
+        let draft = filled(temp.path(), b"draft").unwrap();
+        assert!(is_unfinished(draft.path().file_name().unwrap().to_str().unwrap()));
+        assert!(is_being_written(draft.path()));
+        fs::write(&path, b"whole").unwrap();
+        assert!(!is_being_written(&path));
+        drop(draft);
         write_private_file(&path, b"one").unwrap();
         write_private_file(&path, b"two").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");

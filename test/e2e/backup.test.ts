@@ -242,7 +242,7 @@ describe("a copy that is restored beside its gateway", () => {
     assert.match((await there("doctor", "--offline")).stdout, /this is a restored copy, stopped since/);
     assert.doesNotMatch(config(), /channel-example/);
     const held = await there("chat", "say it waited");
-    assert.deepEqual([held.code, /GSV is stopped/.test(held.stderr)], [4, true], held.stderr);
+    assert.deepEqual([held.code, /GSV is stopped[\s\S]*`GSV_HOME=.+ gsv resume`/.test(held.stderr)], [4, true], held.stderr);
     const inChat = await there("chat", "/resume");
     assert.match(inChat.stdout + inChat.stderr, /nothing was resumed[\s\S]*GSV_HOME=.+ gsv resume/);
     assert.match((await there("status")).stdout, /a restored copy, stopped since[\s\S]*GSV_HOME=.+ gsv resume/);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { BIN, type Json, Machine, type NodeProcess, until } from "./support.ts";
@@ -189,6 +189,29 @@ describe("gsv cp -r", () => {
     assert.equal(readFileSync(stored("tree/a/one.txt"), "utf8"), "one");
     await machine.gsv(["cp", "-r", tree, "gsv:tree", "--force"]);
     assert.equal(readFileSync(stored("tree/a/one.txt"), "utf8"), "changed");
+  });
+
+  it("[TF14] a file in the way and one that the workspace protects end no other copy", async () => {
+    const source = join(machine.folder, "way");
+    mkdirSync(join(source, "b"), { recursive: true });
+    for (const name of ["b/y", "c", "z"]) writeFileSync(join(source, name), "1");
+    await machine.ok("cp", join(source, "c"), "gsv:way/b");
+    const ran = await machine.gsv(["cp", "-r", source, "gsv:way", "--json"]);
+    const report = JSON.parse(ran.stdout) as { copied: number; left: { path: string; problem: string }[] };
+    assert.deepEqual([ran.code, report.copied, report.left.map(({ path }) => path)], [1, 2, ["b/y"]], ran.stderr);
+    assert.match(report.left[0]?.problem ?? "", /`way\/b` is a file of the workspace/);
+    writeFileSync(join(source, "SOUL.md"), "1");
+    rmSync(join(source, "b"), { recursive: true });
+    const root = await machine.gsv(["cp", "-r", source, "gsv:."]);
+    assert.deepEqual([root.code, existsSync(stored("z"))], [1, true], root.stderr);
+    assert.match(root.stderr, /SOUL\.md: .*transfers write only other files/);
+    // A link out of the destination on this machine.
+    const [back, outside] = [join(machine.folder, "wayback"), join(machine.folder, "elsewhere")];
+    for (const folder of [back, outside]) mkdirSync(folder);
+    symlinkSync(outside, join(back, "a"));
+    const linked = await machine.gsv(["cp", "-r", "gsv:tree", back]);
+    assert.deepEqual([linked.code, existsSync(join(back, "none")), readdirSync(outside)], [1, true, []], linked.stderr);
+    assert.match(linked.stderr, /a\/one\.txt: .*wayback\/a is a link that leads to no folder inside of /);
   });
 
   it("[TF14] a folder of the workspace goes to this machine and to another one", async () => {

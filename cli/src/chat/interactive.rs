@@ -25,7 +25,7 @@ use super::turn::Approve;
 use super::view::{View, now_answer};
 use crate::clean::clean;
 use crate::client::Account;
-use crate::commands::stop::stopped_words;
+use crate::commands::stop::{failure_at, stopped_words};
 use crate::exit::{OrFail, Outcome};
 use crate::output::Output;
 
@@ -156,7 +156,7 @@ impl Talk<'_> {
                 Ok(Goes::On) => {}
                 Ok(Goes::Away) => return Ok(()),
                 Err(failure) if conversation.followed.ended => return Err(failure),
-                Err(failure) => out.failure(&failure),
+                Err(failure) => out.failure(&failure_at(&self.given.account.url, failure)),
             }
         }
     }

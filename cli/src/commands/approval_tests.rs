@@ -61,7 +61,7 @@ fn sp10_a_question_about_a_limit_names_no_tool() {
             "K7Q2A  a paused run, for agent:main:main (30 min left)",
             "  The run used up its cost budget ($1.02 of $1.00). (limits.runCostUsd)",
             "  | Continue with another $1.00?",
-            LIMIT_ANSWERS,
+            "  > Allowed, the run continues. When `limits.runCostUsd` is raised, it goes on by itself. Denied, or with any other message to the conversation before that, it ends here; what it has done stays.",
         ]
     );
 }

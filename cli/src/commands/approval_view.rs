@@ -66,14 +66,18 @@ pub fn question(entry: &ApprovalEntry, now: u64, place: Place) -> Vec<String> {
         ));
     }
     if entry.limit.is_some() {
-        lines.push(LIMIT_ANSWERS.to_owned());
+        lines.push(limit_answers(&visible(&entry.rule)));
     }
     lines.extend(longer(entry, place));
     lines
 }
 
-/// What the answers to a question about a limit do, and what a message does that comes instead of one.
-const LIMIT_ANSWERS: &str = "  > Allowed, the run continues. Denied, or with any other message to the conversation, it ends here; what it has done stays.";
+/// What the answers to a question about a limit do, and what happens without one: when the setting is raised, and with a message.
+fn limit_answers(setting: &str) -> String {
+    format!(
+        "  > Allowed, the run continues. When `{setting}` is raised, it goes on by itself. Denied, or with any other message to the conversation before that, it ends here; what it has done stays."
+    )
+}
 
 /// The questions of one conversation, for a line about it.
 pub fn codes(waiting: &[ApprovalEntry], session: &str) -> Vec<String> {

@@ -14,6 +14,7 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::context::Context;
+use super::copy_folder_here::make_folders;
 use super::copy_listing::{Listing, list_local, list_workspace, workspace_folder};
 use super::copy_progress::{Progress, line};
 use super::copy_request::{CopyRequest, Endpoint};
@@ -22,7 +23,7 @@ use super::copy_screen::{is_shown, show};
 use super::node::workspace_of;
 use crate::args::Copy;
 use crate::clean::{one_line, visible};
-use crate::config::{Config, Key};
+use crate::config::{Config, Key, check_node_id};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::paths::{shell, state_dir};
 use crate::stop_signal::stop_signal;
@@ -37,13 +38,13 @@ const LOOK: Duration = Duration::from_millis(200);
 const BUSY: Duration = Duration::from_millis(500);
 const BUSY_MOST: Duration = Duration::from_secs(10);
 const RETRYABLE: [&str; 2] = ["transfer.busy", "limit.rate"];
-/// Reasons that end the command, because every other file would fail for the same one.
-const FATAL: [&str; 6] = [
+/// Reasons that end the command, because every other file would fail for the same one. `transfer.bad_endpoint` is that of one file, in
+/// whose way another one is: what is wrong with the ends themselves was refused before (`check_ends`).
+const FATAL: [&str; 5] = [
     "node.offline",
     "node.unknown",
     "gateway.stopped",
     "transfer.unsupported",
-    "transfer.bad_endpoint",
     "agent.unknown",
 ];
 
@@ -82,6 +83,7 @@ struct FailedFile {
 }
 
 pub async fn run(context: &Context, args: Copy, source: Endpoint, destination: Endpoint) -> Outcome {
+    check_ends(&source, &destination)?;
     let config = Config::load()?;
     let own_node = config.get(Key::NodeId).map(OwnNode::find);
     let (source, listed) = listed_workspace(context, source, args.agent.as_ref()).await?;
@@ -97,14 +99,12 @@ pub async fn run(context: &Context, args: Copy, source: Endpoint, destination: E
     })
     .await?;
     let session = Arc::new(session);
-    let listing = match listed {
+    let mut listing = match listed {
         Some(listing) => listing,
         None => list_local(Path::new(&root))?,
     };
     if let Endpoint::Local(path) = &destination {
-        for folder in &listing.folders {
-            session.make_folder(format!("{path}/{folder}")).await?;
-        }
+        make_folders(&session, Path::new(path), &mut listing).await;
     }
     let done = copy_all(context, &session, &listing, &args, (&source, &destination)).await;
     if is_shown(context) {
@@ -112,6 +112,37 @@ pub async fn run(context: &Context, args: Copy, source: Endpoint, destination: E
     }
     session.close().await;
     finished(context, listing, done?, (&source, &destination))
+}
+
+/// What is wrong with the two ends is wrong for each file.
+fn check_ends(source: &Endpoint, destination: &Endpoint) -> Outcome {
+    let name = |end: &Endpoint| match end {
+        Endpoint::Local(_) => None,
+        Endpoint::Remote(place) => Some(place.split(':').next().unwrap_or_default().to_owned()),
+    };
+    let names = [name(source), name(destination)];
+    let is_workspace = |name: &Option<String>| name.as_deref() == Some("gsv");
+    let (message, next) = if names.iter().all(is_workspace) {
+        (
+            "Both ends are in the workspace, and a transfer copies between machines and the workspace.".to_owned(),
+            "`gsv cp --help` shows what can be copied.",
+        )
+    } else if let Some(wrong) = names
+        .iter()
+        .flatten()
+        .find(|name| *name != "gsv" && check_node_id(name).is_err())
+    {
+        (
+            format!("`{}` names no machine and not the workspace.", one_line(wrong, 200)),
+            "List the machines: `gsv nodes list`.",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Failure {
+        next: next.to_owned(),
+        ..Failure::from_reason(errors::TRANSFER_BAD_ENDPOINT.reason, &message, false)
+    })
 }
 
 /// The folder of the workspace with its plain name, and what it has: on a connection of its own, because the folder on this machine is made
@@ -245,7 +276,7 @@ fn make_folder(path: &Path) -> Outcome {
 struct Done {
     totals: Arc<Totals>,
     /// Why each of these files was not copied.
-    failed: BTreeMap<String, String>,
+    failed: BTreeMap<String, Failure>,
     took: Duration,
 }
 
@@ -310,7 +341,7 @@ async fn copy_all(
                     if ends_the_command(&failure) {
                         return Err(failure);
                     }
-                    failed.insert(name, failure.message);
+                    failed.insert(name, failure);
                 }
             },
             _ = looks.tick() => {
@@ -342,7 +373,8 @@ async fn copy_all(
 fn ends_the_command(failure: &Failure) -> bool {
     let reason = failure.reason.as_deref().unwrap_or_default();
     match failure.exit {
-        Exit::Auth => true,
+        // What the workspace protects is one file.
+        Exit::Auth => !failure.is(&errors::WORKSPACE_PROTECTED),
         Exit::TryLater if !reason.starts_with("transfer.") => true,
         _ => FATAL.contains(&reason),
     }
@@ -422,7 +454,8 @@ fn finished(context: &Context, listing: Listing, done: Done, (source, destinatio
         unfinished,
         ..
     } = listing;
-    failed.extend(done.failed);
+    let next = next_of(failed.is_empty(), &done.failed);
+    failed.extend(done.failed.into_iter().map(|(name, failure)| (name, failure.message)));
     let load = |count: &AtomicUsize| count.load(Ordering::Relaxed);
     let report = Report {
         copied: load(&done.totals.copied),
@@ -482,11 +515,18 @@ fn finished(context: &Context, listing: Listing, done: Done, (source, destinatio
     } else {
         format!("{count} files were")
     };
-    Err(Failure::failed(
-        format!("{what} not copied."),
-        "Solve what is listed, then run the same command again: it continues.",
-    )
-    .with_lines(lines))
+    Err(Failure::failed(format!("{what} not copied."), next).with_lines(lines))
+}
+
+/// What to do about the files that were not copied: what their errors say, when that is one thing for all.
+fn next_of(are_all: bool, failed: &BTreeMap<String, Failure>) -> String {
+    let mut steps = failed.values().map(|failure| failure.next.as_str());
+    match steps.next() {
+        Some(first) if are_all && !first.is_empty() && steps.all(|step| step == first) => {
+            format!("{first} Then run the same command again: it continues.")
+        }
+        _ => "Solve what is listed, then run the same command again: it continues.".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -509,6 +549,9 @@ mod tests {
             "transfer.checksum",
             "transfer.interrupted",
             "file.exists",
+            "transfer.bad_endpoint",
+            "workspace.protected",
+            "workspace.conflict",
         ] {
             assert!(!ends(reason), "{reason}");
         }
@@ -516,11 +559,53 @@ mod tests {
             "node.offline",
             "gateway.stopped",
             "link.unreachable",
-            "auth.invalid",
+            "auth.required",
+            "auth.forbidden",
             "transfer.unsupported",
         ] {
             assert!(ends(reason), "{reason}");
         }
+    }
+
+    #[test]
+    fn tf14_what_to_do_about_all_files_is_what_their_one_error_says() {
+        let failed = |next: &str| Failure::failed("It is protected.", next);
+        let says = |are_all: bool, steps: [&str; 2]| {
+            let failed = ["a", "b"].map(str::to_owned).into_iter().zip(steps.map(failed));
+            next_of(are_all, &failed.collect())
+        };
+        let skill = "Install a skill: `gsv skills install FOLDER`.";
+        assert_eq!(
+            says(true, [skill, skill]),
+            "Install a skill: `gsv skills install FOLDER`. Then run the same command again: it continues."
+        );
+        for (are_all, steps) in [(false, [skill, skill]), (true, [skill, "Rename it."]), (true, ["", ""])] {
+            assert!(says(are_all, steps).starts_with("Solve what is listed"), "{steps:?}");
+        }
+    }
+
+    #[test]
+    fn tf14_ends_that_fit_no_file_are_refused_before_anything_moves() {
+        let checked = |source: &str, destination: &str| {
+            check_ends(&Endpoint::Remote(source.into()), &Endpoint::Remote(destination.into()))
+        };
+        for (source, destination, why) in [
+            ("gsv:a", "gsv:b", "Both ends are in the workspace"),
+            ("gsv:a", "my laptop:b", "`my laptop` names no machine"),
+            ("-x:a", "gsv:b", "`-x` names no machine"),
+        ] {
+            let refused = checked(source, destination).unwrap_err();
+            assert!(refused.message.contains(why), "{refused:?}");
+            assert_eq!(
+                (refused.exit, refused.reason.as_deref()),
+                (Exit::Usage, Some("transfer.bad_endpoint"))
+            );
+        }
+        assert_eq!(checked("gsv:a", "laptop:b"), Ok(()));
+        assert_eq!(
+            check_ends(&Endpoint::Local("/a".into()), &Endpoint::Remote("gsv:b".into())),
+            Ok(())
+        );
     }
 
     fn own_node(workspace: Option<&str>) -> OwnNode {

@@ -43,6 +43,20 @@ impl Listing {
     fn fail(&mut self, name: &str, why: impl Into<String>) {
         self.failed.insert(name.to_owned(), why.into());
     }
+    /// Nothing of this folder is copied: each of its files fails, and without one the folder itself.
+    pub fn fail_folder(&mut self, folder: &str, why: &str) {
+        let below = format!("{folder}/");
+        let (lost, kept): (Vec<Found>, Vec<Found>) = std::mem::take(&mut self.files)
+            .into_iter()
+            .partition(|file| file.name.starts_with(&below));
+        self.files = kept;
+        if lost.is_empty() {
+            self.fail(folder, why);
+        }
+        for file in lost {
+            self.fail(&file.name, why);
+        }
+    }
     fn check(&self) -> Outcome {
         if self.files.len() + self.folders.len() <= MOST {
             return Ok(());
@@ -229,6 +243,25 @@ mod tests {
         for other in ["ab/x", "b/a/x", "a", "a/", "a/../x"] {
             assert_eq!(below(other, "a"), None, "{other}");
         }
+    }
+
+    #[test]
+    fn tf14_a_folder_that_can_t_be_made_fails_with_its_files_and_no_others() {
+        let found = |name: &str| Found {
+            name: name.to_owned(),
+            size: 0,
+            version: String::new(),
+        };
+        let mut listing = Listing {
+            files: ["a/x", "a/b/y", "ab/x", "z"].map(found).into(),
+            ..Listing::default()
+        };
+        listing.fail_folder("a", "in the way");
+        listing.fail_folder("empty", "in the way");
+        let names: Vec<&str> = listing.files.iter().map(|file| file.name.as_str()).collect();
+        assert_eq!(names, ["ab/x", "z"]);
+        let failed: Vec<&str> = listing.failed.keys().map(String::as_str).collect();
+        assert_eq!(failed, ["a/b/y", "a/x", "empty"]);
     }
 
     #[test]

@@ -143,21 +143,12 @@ impl Session {
         is_cancelled(&answer.map_err(|error| link_failure(&error)))
     }
 
-    /// Makes a folder of a copy to this machine, below the folder that it goes to.
-    pub async fn make_folder(&self, path: String) -> Outcome {
-        let (ends, made) = (Arc::clone(&self.ends), path.clone());
-        let made = tokio::task::spawn_blocking(move || ends.make_folder(&made)).await;
-        let failed = |why: String| {
-            Failure::failed(
-                format!("The folder {} can't be made: {why}.", one_line(&path, 200)),
-                "Remove a link that is in the way, or copy to another folder.",
-            )
-        };
-        match made {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(failed(error.to_string())),
-            Err(error) => Err(failed(error.to_string())),
-        }
+    /// Makes a folder of a copy to this machine, below the folder that it goes to. An error says why it can't be made.
+    pub async fn make_folder(&self, path: String) -> Result<(), String> {
+        let ends = Arc::clone(&self.ends);
+        let made = tokio::task::spawn_blocking(move || ends.make_folder(&path)).await;
+        made.map_err(|error| error.to_string())?
+            .map_err(|error| error.to_string())
     }
 
     /// Begins the transfer, or goes on with the one that an earlier run of this command has begun.

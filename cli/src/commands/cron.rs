@@ -12,6 +12,7 @@ use gsv_protocol::types::{
 use super::context::Context;
 use super::cron_calendar;
 use super::cron_view::{next, rhythm, runs, standing, table, waiting, what_comes, work};
+use super::stop::naming_copy;
 use crate::args::{CronAdd, CronCommand, CronEdit, CronHow, CronWhen};
 use crate::clean::one_line;
 use crate::client::Client;
@@ -80,11 +81,12 @@ pub async fn run(context: &Context, command: CronCommand) -> Outcome {
                 limit: Some(limit),
                 before_id: None,
             };
+            let resume = naming_copy("Go on with `gsv resume`.", &context.account()?.url);
             let shown = context.show::<Runs>(params, |result| {
                 if result.runs.is_empty() {
                     out.aside("No time has come yet.");
                 } else {
-                    out.table(&runs(&result.runs, now_ms()));
+                    out.table(&runs(&result.runs, now_ms(), &resume));
                 }
             });
             shown.await

@@ -5,6 +5,7 @@ use gsv_protocol::methods::CronUpcoming as Upcoming;
 use gsv_protocol::types::{CronComing, CronFailure, CronUpcomingParams, CronUpcomingResult};
 
 use super::context::Context;
+use super::stop::naming_copy;
 use crate::clean::one_line;
 use crate::client::Client;
 use crate::exit::Outcome;
@@ -24,9 +25,13 @@ pub async fn run(context: &Context, days: u8) -> Outcome {
         days: Some(days),
         limit: None,
     };
+    let stopped = naming_copy(
+        "GSV is stopped: nothing of this begins until `gsv resume`.",
+        &context.account()?.url,
+    );
     let shown = context.show::<Upcoming>(params, |result| {
         if result.stopped && !result.days.is_empty() {
-            out.note("GSV is stopped: nothing of this begins until `gsv resume`.");
+            out.note(&stopped);
         }
         for line in lines(&result) {
             match line {

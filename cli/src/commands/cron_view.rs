@@ -143,7 +143,8 @@ fn waits_for(machines: &[NodeId]) -> String {
     format!("waits for {}", one_line(&names.join(", "), 100))
 }
 
-pub fn runs(runs: &[CronRun], now: u64) -> Table<5> {
+/// `resume`: what to do about a run that waits for `gsv resume`.
+pub fn runs(runs: &[CronRun], now: u64, resume: &str) -> Table<5> {
     Table::new(
         ["JOB", "TIME", "BECAME", "TOOK", "WHAT"],
         runs.iter().map(|run| {
@@ -154,7 +155,7 @@ pub fn runs(runs: &[CronRun], now: u64) -> Table<5> {
             let (became, next) = match run.waits {
                 None => (became, ""),
                 Some(CronWait::Slot) => ("waits for another run".to_owned(), ""),
-                Some(CronWait::Resume) => ("waits: GSV is stopped".to_owned(), "Go on with `gsv resume`."),
+                Some(CronWait::Resume) => ("waits: GSV is stopped".to_owned(), resume),
                 Some(CronWait::Owner) => ("waits for you".to_owned(), "Its question: `gsv approval list`."),
                 Some(CronWait::Machine) => (waits_for(run.machines.as_deref().unwrap_or_default()), ""),
             };
@@ -186,7 +187,7 @@ mod tests {
         ]))
         .unwrap();
         assert_eq!(
-            runs(&rows, 7_200_000).lines(None).join("\n"),
+            runs(&rows, 7_200_000, "").lines(None).join("\n"),
             "JOB     TIME     BECAME             TOOK   WHAT\nreport  1 h ago  error              1.5 s  The key is wrong.\nreport  2 h ago  missed (29 times)"
         );
     }
@@ -200,7 +201,7 @@ mod tests {
             {"id": 1, "jobId": "d", "ts": 0, "status": "waiting", "waits": "slot"}
         ]))
         .unwrap();
-        let shown = runs(&rows, 0).lines(None).join("\n");
+        let shown = runs(&rows, 0, "Go on with `gsv resume`.").lines(None).join("\n");
         for part in [
             "waits for you",
             "`gsv approval list`",

@@ -113,12 +113,13 @@ async fn check_gateway(report: &mut Report, account: &Account, stopped: bool, of
             report.warn("stop", found, stop::resume_copy(&account.url));
         } else if let Some(at) = state.exported_at {
             let found = format!("everything is stopped since {since}: messages wait");
-            report.warn("stop", found, stop::resume_exported(at));
+            let next = stop::naming_copy(&stop::resume_exported(at), &account.url);
+            report.warn("stop", found, next);
         } else {
             report.warn(
                 "stop",
                 format!("everything is stopped since {since}: messages wait"),
-                "Go on with `gsv resume`.",
+                stop::naming_copy("Go on with `gsv resume`.", &account.url),
             );
         }
     }

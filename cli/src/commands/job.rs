@@ -172,7 +172,7 @@ async fn submit(context: &Context, args: JobSubmit) -> Outcome {
     if taken.status == JobStatus::Queued
         && let Some(state) = stopped(&client).await
     {
-        out.warn(&jobs_wait(&state));
+        out.warn(&jobs_wait(&state, &account.url));
     }
     client.close().await;
     out.show(taken, |taken| {

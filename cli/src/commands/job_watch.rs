@@ -134,7 +134,7 @@ pub async fn watch(context: &Context, account: Account, client: Client, id: Stri
             && let Some(state) = stopped(client).await
         {
             told_of_stop = true;
-            out.warn(&jobs_wait(&state));
+            out.warn(&jobs_wait(&state, &watched.account.url));
         }
         let looks = is_new || look.is_multiple_of(LOOKS_PER_STORY);
         if job.status == JobStatus::AwaitingApproval && looks {

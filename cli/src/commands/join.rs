@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gsv_link::{Join as Exchange, LinkError};
+use gsv_protocol::errors;
 use gsv_protocol::types::{InviteKind, JoinRequest, JoinResult};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -66,7 +67,7 @@ pub async fn run(context: &Context, args: Join) -> Outcome {
         node_id,
         label: host_name().map(|host| format!("gsv on {host}")),
     };
-    let (url, joined) = exchange(&urls, &request).await?;
+    let (url, joined) = pending.exchange(&path, &urls, &request).await?;
     let backup = store(&path, &urls, url, &joined)?;
     pending.remove(&path);
     let next = match &joined.node_id {
@@ -152,6 +153,13 @@ fn own_name(given: Option<String>, config: &Config) -> Outcome<String> {
     Ok(id)
 }
 
+/// Whether the gateway never takes this code again, also not with the stored nonce.
+fn is_final(failure: &Failure) -> bool {
+    [&errors::INVITE_USED, &errors::INVITE_EXPIRED, &errors::INVITE_WRONG]
+        .into_iter()
+        .any(|row| failure.is(row))
+}
+
 /// Tries the addresses in order. The first one that is the gateway decides.
 async fn exchange<'a>(urls: &'a [String], request: &JoinRequest) -> Outcome<(&'a str, JoinResult)> {
     let mut first = None;
@@ -232,6 +240,20 @@ impl Pending {
         Ok(pending)
     }
 
+    /// Forgets the nonce of a code that the gateway never takes again.
+    async fn exchange<'a>(
+        &self,
+        config: &Path,
+        urls: &'a [String],
+        request: &JoinRequest,
+    ) -> Outcome<(&'a str, JoinResult)> {
+        let exchanged = exchange(urls, request).await;
+        if exchanged.as_ref().is_err_and(is_final) {
+            self.remove(config);
+        }
+        exchanged
+    }
+
     /// Best effort: with it, the same line gets the same token again.
     fn remove(&self, config: &Path) {
         let Ok(_lock) = Config::lock_folder(config) else { return };
@@ -268,6 +290,9 @@ impl Pending {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
     use super::*;
 
     #[test]
@@ -320,6 +345,62 @@ mod tests {
                 Some("node-token")
             ]
         );
+    }
+
+    /// The address of a gateway that refuses one request to join.
+    fn refusing(row: &'static gsv_protocol::ErrorReason) -> String {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut asked = Vec::new();
+            let mut piece = [0; 4096];
+            while !asked.ends_with(b"}") {
+                let length = stream.read(&mut piece).unwrap();
+                asked.extend_from_slice(&piece[..length]);
+            }
+            let body = json!({"reason": row.reason, "message": "Refused."}).to_string();
+            let length = body.len();
+            write!(
+                stream,
+                "HTTP/1.1 409 Conflict\r\nContent-Length: {length}\r\n\r\n{body}"
+            )
+            .unwrap();
+        });
+        format!("ws://127.0.0.1:{port}/ws")
+    }
+
+    #[tokio::test]
+    async fn rm9_the_nonce_of_a_code_that_is_refused_for_good_is_removed_and_no_other_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        let other = Pending::ensure(&path, "other").unwrap();
+        for (row, is_kept) in [
+            (&errors::INVITE_USED, false),
+            (&errors::INVITE_EXPIRED, false),
+            (&errors::INVITE_WRONG, false),
+            (&errors::INVITE_NAME_TAKEN, true),
+            (&errors::LIMIT_RATE, true),
+        ] {
+            let pending = Pending::ensure(&path, "code").unwrap();
+            let request = JoinRequest {
+                secret: "secret".into(),
+                nonce: pending.nonce.clone(),
+                kind: InviteKind::Client,
+                node_id: None,
+                label: None,
+            };
+            let urls = [refusing(row)];
+            let failure = pending.exchange(&path, &urls, &request).await.unwrap_err();
+            assert!(failure.is(row), "{failure:?}");
+            let kept = Pending::read(&path).unwrap();
+            assert_eq!(
+                kept.iter().any(|kept| kept.nonce == pending.nonce),
+                is_kept,
+                "{failure:?}"
+            );
+            assert!(kept.iter().any(|kept| kept.nonce == other.nonce));
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod config_edit;
 pub mod context;
 pub mod copy;
 mod copy_folder;
+mod copy_folder_here;
 mod copy_listing;
 mod copy_poll;
 mod copy_progress;

@@ -90,7 +90,8 @@ async fn everything(context: &Context) -> Outcome {
             counted(result.pending, "conversation", "conversations")
         ));
     }
-    lines.push("Messages wait. Go on with `gsv resume`.".to_owned());
+    let url = context.account()?.url;
+    lines.push(naming_copy("Messages wait. Go on with `gsv resume`.", &url));
     let words = lines.join("\n");
     context.out.done(&result, &words);
     Ok(())
@@ -196,12 +197,54 @@ pub async fn stopped(client: &Client) -> Option<StopState> {
 /// What the gateway names as the one who has stopped a restored copy.
 const RESTORE: &str = "gsv restore";
 
+/// The folder of the gateway that runs at this address on this machine.
+fn layout_at(url: &str) -> Option<Layout> {
+    // A tunnel to another machine has an address of this machine, too, and no record.
+    let here = Target::parse(url).ok().filter(|_| is_here(url))?;
+    record::home_on(here.port).map(|home| Layout { home })
+}
+
+/// The command that lets GSV go on, as texts name it.
+const RESUME: &str = "`gsv resume";
+
+/// A text that names `gsv resume`, for the gateway at this address: without its folder, that command does not let a restored copy go on
+/// (rule BK23).
+pub fn naming_copy(text: &str, url: &str) -> String {
+    if !text.contains(RESUME) {
+        return text.to_owned();
+    }
+    let copy = layout_at(url).filter(start_stopped::is_set);
+    copy.map_or_else(|| text.to_owned(), |copy| naming(text, &copy))
+}
+
+fn naming(text: &str, copy: &Layout) -> String {
+    text.replace(RESUME, &format!("`{}", start_stopped::resume_command(copy)))
+}
+
+/// As `failure_at`, for what a command of this context ends with.
+pub fn failure_naming_copy(context: &Context, failure: Failure) -> Failure {
+    if !failure.message.contains(RESUME) && !failure.next.contains(RESUME) {
+        return failure;
+    }
+    match context.account() {
+        Ok(account) => failure_at(&account.url, failure),
+        Err(_) => failure,
+    }
+}
+
+/// As `naming_copy`, for a failure.
+pub fn failure_at(url: &str, failure: Failure) -> Failure {
+    Failure {
+        message: naming_copy(&failure.message, url),
+        next: naming_copy(&failure.next, url),
+        ..failure
+    }
+}
+
 /// What to do about a restored copy. `url`: the gateway's address, which tells the copy's folder on this machine.
 pub fn resume_copy(url: &str) -> String {
-    // A tunnel to another machine has an address of this machine, too, and no record.
-    let here = Target::parse(url).ok().filter(|_| is_here(url));
-    let command = match here.and_then(|target| record::home_on(target.port)) {
-        Some(home) => format!("`{}`", start_stopped::resume_command(&Layout { home })),
+    let command = match layout_at(url) {
+        Some(copy) => format!("`{}`", start_stopped::resume_command(&copy)),
         None => "`gsv resume` on its machine".to_owned(),
     };
     format!(
@@ -226,13 +269,14 @@ pub fn stopped_words(state: &StopState, url: &str) -> String {
         return format!(
             "stopped since {}: messages wait. {}",
             time(state.since),
-            resume_exported(at)
+            naming_copy(&resume_exported(at), url)
         );
     }
-    format!(
+    let words = format!(
         "stopped since {}: messages wait. Go on with `gsv resume`",
         time(state.since)
-    )
+    );
+    naming_copy(&words, url)
 }
 
 /// What to do about a gateway whose home was exported (rule MV14).
@@ -244,11 +288,12 @@ pub fn resume_exported(at: u64) -> String {
 }
 
 /// For a job that is queued.
-pub fn jobs_wait(state: &StopState) -> String {
-    format!(
+pub fn jobs_wait(state: &StopState, url: &str) -> String {
+    let words = format!(
         "GSV is stopped since {}, so the job does not begin. Go on with `gsv resume`.",
         time(state.since)
-    )
+    );
+    naming_copy(&words, url)
 }
 
 #[cfg(test)]
@@ -265,6 +310,21 @@ mod tests {
         let says = stopped_words(&state, "wss://gateway.example/ws");
         assert!(says.contains("Its home was exported at "), "{says}");
         assert!(says.ends_with("live nowhere else: `gsv resume --exported`."), "{says}");
+    }
+
+    #[test]
+    fn bk23_every_text_with_the_command_names_the_folder_of_a_copy() {
+        let copy = Layout {
+            home: "/home/me/my copy".into(),
+        };
+        assert_eq!(
+            naming("Go on with `gsv resume`, or `gsv resume --exported`.", &copy),
+            "Go on with `GSV_HOME='/home/me/my copy' gsv resume`, or `GSV_HOME='/home/me/my copy' gsv resume --exported`."
+        );
+        let text = "Go on with `gsv resume`.";
+        for url in ["wss://gateway.example/ws", "ws://127.0.0.1:1/ws"] {
+            assert_eq!(naming_copy(text, url), text);
+        }
     }
 
     #[test]

@@ -7,17 +7,23 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::keys::{Key, mask};
-use crate::embedded::lock::Lock;
+use crate::embedded::lock::{Held, Lock};
+use crate::embedded::unfinished;
 use crate::exit::{Failure, Outcome};
+use crate::output::echo_log;
 use crate::{paths, private_file};
 
 /// For another command, which writes a few small files.
 const PATIENCE: Duration = Duration::from_secs(30);
+const HELD: Held = Held {
+    who: "Another command",
+    does: "changes the local config",
+};
 const REPAIR: &str = "Fix it with an editor, or move it away and run `gsv up` again.";
 
 /// Tables of the reference's file. `session` is a string in a file of GSV.
@@ -253,9 +259,13 @@ impl Config {
 }
 
 fn lock(config: &Path) -> Outcome<Arc<Lock>> {
-    paths::ensure_private_dir(config.parent().unwrap_or(Path::new("/")))?;
-    let held = "Another command changes the local config and does not end.";
-    Lock::take_from(held, &config.with_file_name("config.lock"), PATIENCE).map(Arc::new)
+    let start = SystemTime::now();
+    let folder = config.parent().unwrap_or(Path::new("/"));
+    paths::ensure_private_dir(folder)?;
+    let lock = Lock::take_and_say(&HELD, &config.with_file_name("config.lock"), PATIENCE, echo_log)?;
+    // What a killed command has left, which may have a token in it.
+    unfinished::remove_own(folder, start);
+    Ok(Arc::new(lock))
 }
 
 /// The settings in one file.
@@ -407,6 +417,35 @@ mod tests {
             assert_eq!(failure.exit, Exit::Usage);
             assert!(failure.next.contains(near), "{failure:?}");
         }
+    }
+
+    #[test]
+    fn rm9_what_a_killed_command_was_writing_is_removed_by_the_next_change() {
+        let (dir, path) = file("token = \"old\"\n", 0o600);
+        let at = |name: &str| dir.path().join(name);
+        let now = SystemTime::now();
+        for (name, time) in [
+            (".gsv-Killed", now - Duration::from_secs(60)),
+            (".gsv-Writes", now - Duration::from_secs(60)),
+            (".gsv-Newer1", now + Duration::from_secs(60)),
+            (".gsv-of-the-user", now - Duration::from_secs(60)),
+        ] {
+            fs::write(at(name), "token = \"secret\"").unwrap();
+            let file = fs::File::options().write(true).open(at(name)).unwrap();
+            file.set_modified(time).unwrap();
+        }
+        let writes = fs::File::open(at(".gsv-Writes")).unwrap();
+        writes.try_lock().unwrap();
+        let mut config = Config::load_from(path).unwrap();
+        config.set(Key::Token, "new").unwrap();
+        config.save().unwrap();
+        let mut left: Vec<String> = fs::read_dir(dir.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.starts_with(".gsv-"))
+            .collect();
+        left.sort();
+        assert_eq!(left, [".gsv-Newer1", ".gsv-Writes", ".gsv-of-the-user"]);
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub mod state;
 mod state_copy;
 pub mod supervisor;
 pub mod times;
-mod unfinished;
+pub mod unfinished;
 pub mod up;
 pub mod upgrade;
 pub mod watchdog;

@@ -6,7 +6,7 @@ use std::fs::{self, DirEntry};
 use std::path::Path;
 use std::time::SystemTime;
 
-use crate::paths::UNFINISHED_PREFIX;
+use crate::paths;
 
 /// workerd names a file so until it is whole: `.NAME.PID.NUMBER.tmp`.
 const END: &str = ".tmp";
@@ -35,15 +35,12 @@ pub fn remove(workspace: &Path, start: SystemTime) -> Removed {
     removed
 }
 
-/// What GSV itself was writing into this folder: `start` as in `remove`.
+/// What GSV itself was writing into this folder when it was killed, before `start`.
 pub fn remove_own(folder: &Path, start: SystemTime) -> Removed {
     let mut removed = Removed::default();
     for entry in fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
-        let is_own = entry
-            .file_name()
-            .to_str()
-            .is_some_and(|name| name.starts_with(UNFINISHED_PREFIX));
-        if is_own && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+        let is_own = entry.file_name().to_str().is_some_and(paths::is_unfinished);
+        if is_own && entry.file_type().is_ok_and(|kind| kind.is_file()) && !paths::is_being_written(&entry.path()) {
             removed.take(&entry, start);
         }
     }
@@ -86,9 +83,17 @@ mod tests {
         let at = |name: &str| dir.path().join(name);
         fs::create_dir(at(".gsv-folder")).unwrap();
         std::os::unix::fs::symlink(at("config.bin"), at(".gsv-link")).unwrap();
-        for name in [".gsv-AbC123", "config.bin", "a.gsv-AbC123"] {
+        for name in [
+            ".gsv-AbC123",
+            ".gsv-Busy12",
+            "config.bin",
+            "a.gsv-AbC123",
+            ".gsv-note.txt",
+        ] {
             fs::write(at(name), "12345").unwrap();
         }
+        let busy = fs::File::open(at(".gsv-Busy12")).unwrap();
+        busy.try_lock().unwrap();
         let start = SystemTime::now() + Duration::from_secs(60);
         assert_eq!(
             remove_own(dir.path(), start - Duration::from_secs(120)),
@@ -96,7 +101,7 @@ mod tests {
         );
         assert_eq!(remove_own(dir.path(), start), Removed { files: 1, bytes: 5 });
         assert!(!at(".gsv-AbC123").exists());
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 4);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 6);
         assert_eq!(remove_own(&at("missing"), start), Removed::default());
     }
 

@@ -225,3 +225,71 @@ fn tf14_a_link_that_leads_out_of_the_folder_here_is_no_matter_of_a_node() {
         run.stderr
     );
 }
+
+#[test]
+fn tf14_a_file_that_is_in_the_way_of_one_file_ends_no_other_copy() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let source = home.root().join("t");
+    fs::create_dir_all(source.join("b")).unwrap();
+    for name in ["MEMORY.md", "b/y", "c", "z"] {
+        fs::write(source.join(name), "1").unwrap();
+    }
+    let copying: Play<'_> = Box::new(|connection| {
+        let mut created = 0;
+        while created < 4 {
+            let asked = connection.request();
+            if asked.method == "transfer.get" {
+                connection.error(&asked, 404, "transfer.unknown", "There is no such transfer.");
+                continue;
+            }
+            created += 1;
+            match asked.params["destination"].as_str().unwrap() {
+                "gsv:in/b/y" => connection.error(&asked, 400, "transfer.bad_endpoint", "`in/b` is a file."),
+                "gsv:in/MEMORY.md" => connection.error(&asked, 403, "workspace.protected", "It is protected."),
+                _ => connection.answer(
+                    &asked,
+                    &json!({"transfer": ended(asked.params["id"].as_str().unwrap())}),
+                ),
+            }
+        }
+    });
+    let args = ["cp", "-r", source.to_str().unwrap(), "gsv:in", "--json"];
+    let run = fed(&home, &gateway, &args, "", vec![copying]).failed(1);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(report["copied"], 2, "{run:?}");
+    let left =
+        json!([{"path": "MEMORY.md", "problem": "It is protected."}, {"path": "b/y", "problem": "`in/b` is a file."}]);
+    assert_eq!(report["left"], left, "{run:?}");
+}
+
+#[test]
+fn tf14_a_link_or_file_in_place_of_a_subfolder_here_ends_no_other_copy() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let out = home.root().join("out");
+    fs::create_dir(&out).unwrap();
+    std::os::unix::fs::symlink("/etc", out.join("linked")).unwrap();
+    fs::write(out.join("file"), "mine").unwrap();
+    let listing: Play<'_> = Box::new(|connection| {
+        list(connection, "a", &["a/x.txt"], &["a/linked", "a/file"]);
+        list(connection, "a/file", &["a/file/y.txt"], &[]);
+        list(connection, "a/linked", &["a/linked/z.txt"], &[]);
+    });
+    let mut ends = BTreeMap::new();
+    let copying: Play<'_> = Box::new(|connection| ends = end_transfers(connection, 1, &json!({})));
+    let run = folder_copied(&home, &gateway, "gsv:a", vec![listing, copying]).failed(1);
+    assert_eq!(ends.keys().collect::<Vec<_>>(), ["gsv:a/x.txt"]);
+    for line in [
+        "linked/z.txt: ".to_owned()
+            + out.canonicalize().unwrap().to_str().unwrap()
+            + "/linked is a link that leads to no folder inside of ",
+        "file/y.txt: ".to_owned()
+            + out.canonicalize().unwrap().to_str().unwrap()
+            + "/file is not a folder. Move it away",
+        "2 files were not copied.".to_owned(),
+    ] {
+        assert!(run.stderr.contains(&line), "{line}: {}", run.stderr);
+    }
+    assert!(!run.stderr.contains("Glob"), "{}", run.stderr);
+}

@@ -34,6 +34,8 @@ mod node_sandbox;
 mod node_service;
 mod pair;
 mod remote;
+#[cfg(target_os = "linux")]
+mod restored_copy;
 mod service;
 mod service_owner;
 mod sessions;

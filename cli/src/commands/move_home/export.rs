@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use gsv_protocol::methods::{MoveDescribe, MoveRead};
 use gsv_protocol::types::{MoveHome, MoveReadParams, MoveReadResult};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::backup_input::{absolute, interruptible, new_passphrase};
 use super::super::context::Context;
+use super::super::stop::naming_copy;
 use super::ask;
 use crate::args::DeployExport;
 use crate::backup::archive::{self, digest};
@@ -50,7 +51,11 @@ pub async fn run(context: &Context, args: DeployExport) -> Outcome {
     let manifest = Manifest::of_home(home.clone(), env!("CARGO_PKG_VERSION"), host(), files);
     let (to, force) = (file.clone(), args.force);
     let written = interruptible(move || write(&to, &passphrase, &manifest, &scratch, force)).await?;
-    report(context.out, &file, &home, pages, size, written);
+    let stays = naming_copy(STAYS_STOPPED, &context.account()?.url);
+    context.out.show(document(&file, &home, pages, size, written), |_| {
+        context.out.line(&file.display().to_string());
+    });
+    report(context.out, &file, pages, size, written, &stays);
     Ok(())
 }
 
@@ -113,21 +118,23 @@ fn write(file: &Path, passphrase: &str, manifest: &Manifest, scratch: &Scratch, 
     Ok(size)
 }
 
-fn report(out: Output, file: &Path, home: &MoveHome, pages: usize, size: u64, written: u64) {
-    let document = json!({
+const STAYS_STOPPED: &str = "This gateway stays stopped. Keep it so once the home is imported elsewhere: else two gateways answer the same people and run the same jobs. If it is imported nowhere: `gsv resume --exported`.";
+
+fn document(file: &Path, home: &MoveHome, pages: usize, size: u64, written: u64) -> Value {
+    json!({
         "file": file, "bytes": written, "contentBytes": size, "pages": pages, "moveId": home.move_id, "madeAt": home.made_at,
         "secrets": home.secrets, "hooks": home.hooks, "machines": home.machines, "channels": home.channels,
-    });
-    out.show(document, |_| out.line(&file.display().to_string()));
+    })
+}
+
+fn report(out: Output, file: &Path, pages: usize, size: u64, written: u64, stays: &str) {
     out.note(&format!(
         "The home is exported: {} in {}, {} encrypted. Its secrets are not in the file.",
         bytes(size),
         counted(pages as u64, "page", "pages"),
         bytes(written)
     ));
-    out.note(
-        "This gateway stays stopped. Keep it so once the home is imported elsewhere: else two gateways answer the same people and run the same jobs. If it is imported nowhere: `gsv resume --exported`.",
-    );
+    out.note(stays);
     out.aside(&format!(
         "Import it into the other gateway with its address, and its admin token in GSV_TOKEN: gsv --url URL deploy import {}",
         shell(file)
