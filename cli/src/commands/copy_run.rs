@@ -52,7 +52,8 @@ impl Session {
         let (failed, mut broken) = watch::channel(None);
         tokio::spawn(pump(events, account.url.clone(), Arc::clone(&ends), connected, failed));
         tokio::select! {
-            _ = connects.changed() => {}
+            // It also ends, with an error, when the link has given up.
+            Ok(()) = connects.changed() => {}
             failure = lost(&mut broken) => return Err(failure),
         }
         Ok(Self {

@@ -5,6 +5,7 @@ use std::fs;
 
 use crate::common::fake_gateway::{Connection, FakeGateway};
 use crate::common::play::{Play, fed, played, serve};
+use crate::common::runtime::free_port;
 use crate::common::{Home, Run, finish, signal, start};
 use serde_json::{Value, json};
 
@@ -14,6 +15,17 @@ const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b785
 fn ended(id: &str) -> serde_json::Value {
     json!({"id": id, "source": "@:/etc/hostname", "destination": "gsv:a", "state": "done", "doneBytes": 1, "sizeBytes": 1,
         "sha256": "0".repeat(64), "createdAt": 1000, "endedAt": 2000})
+}
+
+#[test]
+fn tf13_an_unreachable_gateway_is_an_error_at_once() {
+    let home = Home::new();
+    home.write_config(&format!("url = \"ws://127.0.0.1:{}/ws\"\ntoken = \"t\"\n", free_port()));
+    // The end of the link is told in two ways, in no fixed order.
+    for _ in 0..10 {
+        let run = home.gsv(["cp", "/etc/hostname", "gsv:a"]).failed(4);
+        assert!(run.stderr.contains("be reached"), "{}", run.stderr);
+    }
 }
 
 #[test]
