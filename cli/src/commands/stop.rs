@@ -101,12 +101,16 @@ pub async fn resume(context: &Context, args: Resume) -> Outcome {
     let params = GatewayResumeParams {
         exported: args.exported.then_some(true),
     };
-    let mut is_copy = start_channels(context).await?;
+    let mut is_copy = start_channels(context, args.exported).await?;
     let mut resumed = context.ask::<GatewayResume>(params.clone()).await;
     let is_refused = |failure: &Failure| failure.is(&errors::GATEWAY_RESTORED_COPY);
     if !is_copy && resumed.as_ref().is_err_and(is_refused) && mark_again(context)? {
-        is_copy = start_channels(context).await?;
+        is_copy = start_channels(context, args.exported).await?;
         resumed = context.ask::<GatewayResume>(params).await;
+    }
+    if is_copy && resumed.as_ref().is_err_and(|failure| failure.reason.is_some()) {
+        // The gateway has refused: this is a copy still.
+        start_stopped::set(&Layout::find()?)?;
     }
     let done = resumed?;
     let words = match (done.was_stopped, done.sessions) {
@@ -135,7 +139,8 @@ fn mark_again(context: &Context) -> Outcome<bool> {
 }
 
 /// Lets the channels of a restored copy run: before the resume, because what waits for them leaves with it (rule BK23). False: it is none.
-async fn start_channels(context: &Context) -> Outcome<bool> {
+/// `exported`: the person has said that the home is live nowhere else.
+async fn start_channels(context: &Context, exported: bool) -> Outcome<bool> {
     let layout = Layout::find()?;
     if !start_stopped::is_set(&layout) {
         return Ok(false);
@@ -154,8 +159,12 @@ async fn start_channels(context: &Context) -> Outcome<bool> {
             ),
         ));
     }
-    // Only who may operate this gateway changes it.
-    context.ask::<GatewayStatus>(NoParams {}).await?;
+    // Only who may operate this gateway changes it, and nothing is changed for a resume that it would refuse.
+    let status = context.ask::<GatewayStatus>(NoParams {}).await?;
+    let is_exported = status.stopped.is_some_and(|state| state.exported_at.is_some());
+    if is_exported && !exported {
+        return Err(Failure::from_reason(errors::GATEWAY_EXPORTED.reason, "", false));
+    }
     start_stopped::remove(&layout)?;
     let place = layout.clone();
     let reloaded = spawn_blocking(move || channels::reload(&place)).await;
