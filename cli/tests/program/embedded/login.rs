@@ -157,8 +157,13 @@ fn bk25_the_address_that_a_node_has_joined_stays_in_the_config() {
         assert!(next.stderr.contains(&own), "{next:?}");
         assert_eq!(fs::read_to_string(gateway.home.config_file()).unwrap(), config);
         // The way back that it names.
-        gateway.gsv(&["local-config", "unset", "url"]).ok();
+        let unset = gateway.gsv(&["local-config", "unset", "url"]).ok();
+        assert!(unset.stderr.contains("config.toml.old"), "{unset:?}");
+        let kept = gateway.home.config_file().with_extension("toml.old");
+        assert_eq!(fs::read_to_string(kept).unwrap(), config, "the joined login is whole");
         let back = gateway.gsv(&["up"]).ok();
+        let stored = fs::read_to_string(gateway.home.config_file()).unwrap();
+        assert!(!stored.contains("gsv_node_abc_def"), "{stored}");
         assert!(back.stderr.contains("Address and token are stored"), "{back:?}");
         let down = gateway.gsv(&["down"]).ok();
         assert!(
