@@ -95,7 +95,7 @@ pub struct Stop {
 
 #[derive(Debug, Args)]
 pub struct Resume {
-    /// Resume after an export of the home that is live nowhere else
+    /// Resume although the home was exported; only when it runs nowhere else
     #[arg(long)]
     pub exported: bool,
 }
