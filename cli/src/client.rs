@@ -294,6 +294,8 @@ pub fn never_connected(url: &str, event: &LinkEvent) -> Option<Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::embedded::bootstrap::NewToken;
     use crate::private_file;
@@ -340,6 +342,7 @@ mod tests {
             home: folder.path().join("home"),
         };
         let first = NewToken::generate().unwrap();
+        fs::create_dir_all(layout.port().parent().unwrap()).unwrap();
         private_file::write(&layout.port(), "8787").unwrap();
         first.bootstrap.write(&layout.bootstrap()).unwrap();
         let own = embedded::url(8787);

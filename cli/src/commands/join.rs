@@ -102,7 +102,7 @@ fn of_former_gateway(had_own: bool, nodes: &[(String, Running)], services: &[Str
     let nodes = nodes.iter().map(|(id, node)| {
         let id = one_line(id, 64);
         let again = match node {
-            _ if services.iter().any(|service| *service == id) => {
+            _ if services.contains(&id) => {
                 format!("run `gsv node stop --id {id} && gsv node start --id {id}`")
             }
             Running::Process(pid) => {

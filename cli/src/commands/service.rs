@@ -35,10 +35,8 @@ pub struct Service {
 fn with_way_to_stop(id: &str, node: Running, failure: Failure) -> Failure {
     let next = match node {
         Running::No => {
-            let message = format!(
-                "{} The node `{id}` does not run now: nothing was stopped.",
-                failure.message
-            );
+            let what = failure.message.trim_end_matches('.');
+            let message = format!("{what}. The node `{id}` does not run now: nothing was stopped.");
             return Failure { message, ..failure };
         }
         Running::Somewhere => format!("The node `{id}` runs in a terminal: press Ctrl-C there."),
