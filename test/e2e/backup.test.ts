@@ -239,7 +239,7 @@ describe("a copy that is restored beside its gateway", () => {
     const up = await there("up", "--port", port);
     assert.deepEqual([up.code, /a restored copy, so nothing runs by itself/.test(up.stderr)], [0, true], up.stderr);
     assert.match((await there("status")).stdout, /a restored copy, stopped since/);
-    assert.match((await there("doctor", "--offline")).stdout, /this is a restored copy, stopped since/);
+    assert.match((await there("doctor", "--offline")).stdout, /GSV is a restored copy, stopped since/);
     assert.doesNotMatch(config(), /channel-example/);
     const held = await there("chat", "say it waited");
     assert.deepEqual([held.code, /GSV is stopped[\s\S]*`GSV_HOME=.+ gsv resume`/.test(held.stderr)], [4, true], held.stderr);
