@@ -288,9 +288,10 @@ export class Gateway
     const read = this.#kernel.ports.config.read(path);
     return read.ok ? { ok: true, value: read.value.value } : read;
   }
-  async audit({ args, ...entry }: SessionAudit): Promise<void> {
-    const { audit, ids } = this.#kernel.ports;
+  async audit({ args, ...entry }: SessionAudit): Promise<string | undefined> {
+    const { audit, contextVersion, ids } = this.#kernel.ports;
     audit.append({ ...entry, ...(args === undefined ? {} : { argsHash: await ids.sha256(JSON.stringify(args)) }) });
+    return contextVersion();
   }
   async useGrants(sessionKey: string, ids: readonly string[]): Promise<readonly string[]> {
     return this.#ports.approvalsRpc.useGrants(sessionKey, ids);

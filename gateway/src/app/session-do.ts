@@ -145,8 +145,8 @@ export class Session extends DurableObject<Env> implements SessionPort, MovableP
   hold(held: boolean) {
     return this.#service.hold(held);
   }
-  toolResult(nodeId: string, result: ToolResultParams) {
-    return this.#service.toolResult(nodeId, result);
+  toolResult(nodeId: string, result: ToolResultParams, contextVersion?: string) {
+    return this.#service.toolResult(nodeId, result, contextVersion);
   }
   nodeChanged(change: NodeChange) {
     return this.#service.nodeChanged(change);

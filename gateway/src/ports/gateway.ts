@@ -50,7 +50,8 @@ export interface GatewayPort extends CronPort, MemoryPort, EventPort, Delegation
   nodeLogs(nodeId: string | undefined, lines: number | undefined): Promise<Result<unknown>>;
   /** To the platform that a message came from. `send` is durable in the channel when the result is ok; the others are best effort. */
   reply(call: ReplyCall): Promise<Result<void>>;
-  audit(entry: SessionAudit): Promise<void>;
+  /** The gateway's context version now, as with a message. */
+  audit(entry: SessionAudit): Promise<string | undefined>;
   /** Those of these grants that hold now; counts their use. A call that a grant allows is not made before. */
   useGrants(sessionKey: string, ids: readonly string[]): Promise<readonly string[]>;
   /** All questions of a session that wait for the owner, and how the last ones ended. */

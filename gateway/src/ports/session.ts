@@ -119,8 +119,11 @@ export interface SessionPort {
   abort(runId: string | undefined): Promise<Result<ChatAbortResult>>;
   /** `true`: ends the run, and nothing starts until `false` (rule ST2). Null: the session has no messages yet. */
   hold(held: boolean): Promise<SessionHeld | null>;
-  /** `nodeId` comes from the authenticated socket: a result from another node than the call's is `unknown`. */
-  toolResult(nodeId: string, result: ToolResultParams): Promise<ToolResultTaken>;
+  /**
+   * `nodeId` comes from the authenticated socket: a result from another node than the call's is `unknown`. `contextVersion`: of the gateway
+   * now, so that the model call that follows need not ask for it.
+   */
+  toolResult(nodeId: string, result: ToolResultParams, contextVersion?: string): Promise<ToolResultTaken>;
   /** Answers the ids of the session's open calls on that node. */
   nodeChanged(change: NodeChange): Promise<readonly string[]>;
   execEvent(nodeId: string, event: NodeExecEventParams): Promise<ExecEventTaken>;

@@ -32,7 +32,7 @@ export interface DecidePorts {
   readonly sha256: (text: string) => Promise<string>;
   readonly policies: Policies;
   /** Records denials (rule PO9). */
-  readonly audit: (entry: SessionAudit) => Promise<void>;
+  readonly audit: (entry: SessionAudit) => Promise<unknown>;
   /** Those of these grants that hold now. */
   readonly useGrants: (sessionKey: string, ids: readonly string[]) => Promise<readonly string[]>;
   readonly wall: () => number;

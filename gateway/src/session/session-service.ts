@@ -60,7 +60,7 @@ import type { ArchiveEnd, EventBody } from "./machine/event.ts";
 import { isAwaiting } from "./machine/phase/questions.ts";
 import { isOwnCallId } from "./machine/ids.ts";
 import type { LogRow } from "./machine/log.ts";
-import { activeRun, type State } from "./machine/state.ts";
+import { activeRun, isLastOpenCall, type State } from "./machine/state.ts";
 import { head, jsonBytes } from "./machine/text.ts";
 import { changedMode } from "./mode.ts";
 import { runEnd, searchRows } from "./search-view.ts";
@@ -151,12 +151,15 @@ export class SessionService implements Omit<SessionPort, "erase"> {
 
   // ---------------------------------------------------------------- nodes
 
-  async toolResult(nodeId: string, result: ToolResultParams): Promise<ToolResultTaken> {
+  async toolResult(nodeId: string, result: ToolResultParams, contextVersion?: string): Promise<ToolResultTaken> {
     const { callId, durationMs } = result;
+    const at = this.#driver.wall();
     const report = fromNode(result);
     const content = report.content.every((block) => block.type === "text")
       ? report.content
       : await this.#images(nodeId, callId, report.content);
+    // Another call that is still open may change what the next model call needs.
+    if (contextVersion !== undefined && isLastOpenCall(this.#driver.state?.run, callId)) this.#driver.contexts.confirm(contextVersion, at);
     const { answer } = this.#driver.apply({
       type: "ToolResult",
       callId,

@@ -95,7 +95,7 @@ describe("a call that waits", () => {
   });
   it("[OM3] [AU1] a machine that comes back once more while the denial is recorded adds no second entry", async () => {
     const { on, s } = await waiting();
-    const stored = Promise.withResolvers<void>();
+    const stored = Promise.withResolvers<undefined>();
     const reports = on.waits.length;
     on.audited = () => stored.promise;
     on.toolApproval = { rules: [{ id: "no", tool: "lap__*", decision: "deny" }] };
@@ -104,7 +104,7 @@ describe("a call that waits", () => {
     await until("the entry", () => on.audits.length > 0);
     await told(s);
     await until("the next report", () => on.waits.length > reports + 1);
-    stored.resolve();
+    stored.resolve(undefined);
     (await on.call(1)).answer(says("denied"));
     await on.ended("run-a");
     await until("the last report", () => on.waits.at(-1)?.calls.length === 0);

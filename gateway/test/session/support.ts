@@ -141,7 +141,7 @@ export class Stage {
   /** What the prompt has in the place of the definition's role. */
   otherRole: string | undefined;
   /** Resolves when an entry is stored. */
-  audited: () => Promise<void> = () => Promise.resolve();
+  audited: () => Promise<string | undefined> = () => Promise.resolve(undefined);
   grants: readonly Grant[] = [];
   provider = "demo";
   tools: readonly ToolEntry[] = [];

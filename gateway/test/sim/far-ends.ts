@@ -119,7 +119,7 @@ export class FarEnds {
       sessionsList: () => remote(() => []),
       nodeLogs: () => remote(() => ({ ok: true as const, value: {} })),
       // No history depends on it, so it takes no chance from those that do.
-      audit: () => Promise.resolve(),
+      audit: () => Promise.resolve(undefined),
       stopAll: () => Promise.resolve("stopped"),
       resumeAll: () => Promise.resolve("resumed"),
       remember: () => remote(() => ({ ok: true as const, value: { id: "m", isNew: true, superseded: false } })),

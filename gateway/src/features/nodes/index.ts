@@ -47,6 +47,7 @@ export interface NodePorts
       | "background"
       | "config"
       | "connections"
+      | "contextVersion"
       | "database"
       | "ids"
       | "now"
@@ -117,6 +118,7 @@ export const nodesFeature: FeatureDefinition<NodePorts, NodesPort & NodeUndoPort
       ask,
       audit: ports.audit,
       background: ports.background,
+      contextVersion: ports.contextVersion,
       sha256: ports.ids.sha256,
       access: (sessionKey) => access(named(sessionKey)),
       sandboxOf: (nodeId) => nodes.sandboxOf(nodeId),

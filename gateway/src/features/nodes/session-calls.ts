@@ -13,7 +13,7 @@ import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
 import { machineToolName, type ToolAccess } from "../../tools/registry.ts";
 import type { NodeDispatch } from "./dispatch.ts";
 
-export interface SessionCallPorts extends Pick<KernelPorts, "background" | "now">, ChangesPort {
+export interface SessionCallPorts extends Pick<KernelPorts, "background" | "contextVersion" | "now">, ChangesPort {
   readonly dispatch: NodeDispatch;
   readonly sessions: SessionDirectory;
   readonly ask: AskSession;
@@ -73,7 +73,7 @@ export class SessionCalls {
     if (key === undefined) return false;
     // Before the session answers: the node may tell the end of the process at once.
     this.#ports.reported(nodeId, ref, result);
-    const taken = await this.#ports.ask(key, (session) => session.toolResult(nodeId, result));
+    const taken = await this.#ports.ask(key, (session) => session.toolResult(nodeId, result, this.#ports.contextVersion()));
     // The session has the result only now. After an earlier failure the machine keeps the result and sends it again (W6).
     this.#ports.dispatch.ended(nodeId, result.callId);
     return taken !== "unknown";

@@ -2,15 +2,17 @@
  * DispatchTool: runs a native call, or hands a call to its node. A repeatable call is handed over until the node has it; any other call
  * is committed as sent first (rule G2). The result of a node arrives later, as an event of its own.
  */
+import type { PolicyClass } from "../../../../protocol/gen/types.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
 import type { SessionMedia } from "../../ports/media.ts";
 import { originText } from "../../ports/origin.ts";
+import type { ToolEntry } from "../../ports/tool-entry.ts";
 import type { Delegating, NativeTools } from "../../ports/native-tools.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";
 import { shareOf } from "../machine/phase/share.ts";
-import type { State } from "../machine/state.ts";
+import { isLastOpenCall, type State } from "../machine/state.ts";
 import { TOOL_CALL } from "../../ports/audit.ts";
 import { isUnsure, taintMark } from "../../ports/taint.ts";
 import { nothingRead, refusalTaint } from "../../policy/taint.ts";
@@ -33,10 +35,13 @@ export interface DispatchPorts {
   readonly mediaKey: (number: number) => string | undefined;
   /** Hides stored secrets in what a tool gives. */
   readonly hider: () => Promise<(text: string) => string>;
+  /** The gateway's context version now. */
+  readonly confirm: (version: string) => void;
   /** Commits. True: the event changed something. */
   readonly commit: (event: EventBody) => boolean;
 }
 const MAX_RETRY_MS = 10_000;
+const READS: ReadonlySet<PolicyClass | undefined> = new Set(["read_private", "read_public"]);
 
 export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Flight, ports: DispatchPorts): Promise<FlightEnd> {
   const state = ports.state();
@@ -53,6 +58,8 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
     const hide = await ports.hider().catch(() => undefined);
     if (hide === undefined) return backoff(flight.tries, MAX_RETRY_MS);
     const recorded = record(effect, block.arguments, state, ports);
+    // Such a call changes nothing that the next model call needs, and no other call does beside it.
+    const isOnlyReading = READS.has(entryOf(effect, ports)?.policyClass) && isLastOpenCall(state.run, callId);
     const outcome = await ports.native.run(tool, block.arguments, {
       identity: state.identity,
       callId,
@@ -81,6 +88,10 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
     const taint = known === undefined ? {} : { taint: known };
     const note = outcome.ok && outcome.note !== undefined ? { note: outcome.note } : {};
     const used = outcome.ok && outcome.used !== undefined ? { used: outcome.used } : {};
+    if (isOnlyReading) {
+      const version = await recorded;
+      if (version !== undefined) ports.confirm(version);
+    }
     ports.commit({ type: "ToolResult", callId, from: target, ...report, content, ...files, ...taint, ...note, ...used });
     // After the commit: the run does not wait for the entry.
     await recorded;
@@ -122,21 +133,28 @@ function delegatingIn(
   const mode = runModeAt(run.directives, settings, wall);
   return { delegating: { tool: call.name, budget, ...(mode === undefined || mode === "full" ? {} : { mode }), signal } };
 }
-/** The entry of a native call in the audit; the gateway records calls of machines when it hands them over. Never rejects. */
+/** The tool behind `delegate_to_NAME` and those of packs are in no list. */
+const entryOf = ({ tool }: EffectOf<"DispatchTool">, { native }: Pick<DispatchPorts, "native">): ToolEntry | undefined =>
+  native.entries.find(({ definition }) => definition.name === tool);
+/**
+ * The entry of a native call in the audit; the gateway records calls of machines when it hands them over. Gives the gateway's context version.
+ * Never rejects.
+ */
 async function record(
-  { tool: target, callId, rule: decided }: EffectOf<"DispatchTool">,
+  effect: EffectOf<"DispatchTool">,
   args: Readonly<Record<string, unknown>>,
   { identity, run, taint }: State,
-  { gateway, native }: Pick<DispatchPorts, "gateway" | "native">,
-): Promise<void> {
-  const entry = native.entries.find(({ definition }) => definition.name === target);
-  // The tool behind `delegate_to_NAME` and those of packs are in no list, and the owner's alone. None of them has the prefix.
+  ports: Pick<DispatchPorts, "gateway" | "native">,
+): Promise<string | undefined> {
+  const { tool: target, callId, rule: decided } = effect;
+  const entry = entryOf(effect, ports);
+  // One that is in no list is the owner's alone, and none of them has the prefix.
   const isOther = entry === undefined && !target.startsWith(NATIVE_PREFIX) && identity.isOwnersSession;
   const isOpen = entry !== undefined && mayUse(entry, { isOwners: identity.isOwnersSession, isOpened: () => false });
   const allowed = isOther || isOpen;
   const rule = allowed ? (decided ?? (identity.isOwnersSession ? "tool.owner" : "tool.opened")) : "tool.guest";
   try {
-    await gateway.audit({
+    return await ports.gateway.audit({
       actor: `session:${identity.key}`,
       ...(run.phase === "acting" ? { origin: originText(run.origin) + taintMark(taint) } : {}),
       action: TOOL_CALL,
@@ -149,6 +167,7 @@ async function record(
     });
   } catch {
     // The gateway does not answer now. The call is in the session's own log in any case.
+    return undefined;
   }
 }
 /** Texts for a call that was not handed over before, and for one that may have been. */

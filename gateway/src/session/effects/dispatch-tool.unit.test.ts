@@ -1,10 +1,14 @@
 /** DispatchTool: handing calls over, once or repeatedly. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import type { PolicyClass } from "../../../../protocol/gen/types.ts";
+import type { OpenCall } from "../../calls/open-call.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
+import type { ToolEntry } from "../../ports/tool-entry.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";
+import type { State } from "../machine/state.ts";
 import { dispatchTool, type DispatchPorts } from "./dispatch-tool.ts";
 import { flight, media, settle, thinking, USAGE } from "../../../test/session/effect-bench.ts";
 
@@ -42,7 +46,7 @@ describe("DispatchTool", () => {
   function bench(
     dispatch: () => Promise<"sent" | "offline" | "changed">,
     committed = true,
-    audit: GatewayPort["audit"] = () => Promise.resolve(),
+    audit: GatewayPort["audit"] = () => Promise.resolve(undefined),
   ): { ports: DispatchPorts; events: EventBody[]; order: string[] } {
     const events: EventBody[] = [];
     const order: string[] = [];
@@ -98,6 +102,7 @@ describe("DispatchTool", () => {
       userTimezone: () => "UTC",
       mediaKey: () => undefined,
       hider: () => Promise.resolve((text) => text.replaceAll("hunter22", "[redacted]")),
+      confirm: (version) => void order.push(`confirm ${version}`),
       commit: (event) => {
         order.push(event.type);
         events.push(event);
@@ -166,7 +171,7 @@ describe("DispatchTool", () => {
   test("[F22] a native call is an entry of the audit; the run does not wait for it, and a failure of the audit is none of the call", async () => {
     const native: EffectOf<"DispatchTool"> = { ...effect, target: { kind: "native" }, tool: "gsv__ReadFile" };
     const recorded: unknown[] = [];
-    const held = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<string>();
     const b = bench(
       () => Promise.resolve("sent"),
       true,
@@ -193,6 +198,25 @@ describe("DispatchTool", () => {
         args: { command: "ls" },
       },
     ]);
+  });
+  test("[F22] after the only call that is open, if it only reads, the next model call need not ask for what the gateway said with the entry", async () => {
+    const native: EffectOf<"DispatchTool"> = { ...effect, target: { kind: "native" }, tool: "gsv__ReadFile" };
+    const open = { callId: effect.callId } as OpenCall;
+    const orderOf = async (
+      calls: readonly OpenCall[],
+      policyClass: PolicyClass,
+      audit?: GatewayPort["audit"],
+    ): Promise<readonly string[]> => {
+      const { ports, order } = bench(() => Promise.resolve("sent"), true, audit ?? (() => Promise.resolve("v2")));
+      const entries = [{ definition: { name: "gsv__ReadFile" }, policyClass } as ToolEntry];
+      const acting = { ...thinking, run: { ...thinking.run, phase: "acting", calls } as unknown as State["run"] };
+      await dispatchTool(native, flight(), { ...ports, state: () => acting, native: { ...ports.native, entries } });
+      return order;
+    };
+    assert.deepEqual(await orderOf([open], "read_private"), ["confirm v2", "ToolResult"]);
+    assert.deepEqual(await orderOf([open], "write_workspace"), ["ToolResult"]);
+    assert.deepEqual(await orderOf([open, { ...open, callId: "b" }], "read_private"), ["ToolResult"]);
+    assert.deepEqual(await orderOf([open], "read_private", () => Promise.reject(new Error("away"))), ["ToolResult"]);
   });
   test("a native call runs in the session", async () => {
     const b = bench(() => Promise.resolve("sent"));

@@ -71,6 +71,7 @@ export function interpreter(ports: InterpretPorts): StartEffect {
           mediaKey: (number) => store.mediaKey(number),
           hider: () => contexts.hider(),
           userTimezone: () => contexts.known?.config.userTimezone ?? "UTC",
+          confirm: (version) => contexts.confirm(version, wall()),
           commit: hasChanged,
         });
       case "CancelTool":

@@ -411,6 +411,9 @@ export const shownState = (run: Run): "idle" | "thinking" | "acting" | "archivin
 };
 export const isRunning = (run: Run): run is ActiveRun => run.phase === "thinking" || run.phase === "acting" || run.phase === "paused";
 /** The run that is under way, or waits. */
+/** All other calls of the model's answer have their results. */
+export const isLastOpenCall = (run: Run | undefined, callId: string): boolean =>
+  run?.phase === "acting" && run.calls.length === 1 && run.calls[0]?.callId === callId;
 export const activeRun = (run: Run): ActiveRun | WaitingRun | undefined => {
   if (isRunning(run)) return run;
   return run.phase === "archiving" ? run.resume : undefined;
