@@ -14,6 +14,7 @@ mod copy;
 mod cron;
 mod deploy;
 mod events;
+mod foreign;
 mod gateway;
 mod heartbeat;
 mod hook;

@@ -22,11 +22,30 @@ pub const DEFAULT_SESSION: &str = "agent:main:cli:dm:main";
 pub struct Account {
     pub url: String,
     pub token: String,
-    /// What to do when the gateway does not know the token. `None`: as the gateway says.
-    pub if_rejected: Option<String>,
+    source: Source,
+}
+
+/// Where a token comes from: what to do when the gateway rejects it depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// A flag or a variable of this name.
+    Given(&'static str),
+    /// The local config, or the logins beside it.
+    Stored,
+    /// The command knows, and handles the rejection itself.
+    Command,
 }
 
 impl Account {
+    /// For a command that handles the rejection of its token itself.
+    pub fn of_command(url: &str, token: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            token: token.to_owned(),
+            source: Source::Command,
+        }
+    }
+
     /// Flags and environment first, then the login of this machine's own gateway, then the local config. Without an address: the gateway on this machine.
     pub fn find(global: &Global, config: &Config) -> Outcome<Self> {
         let url = find_url(global, config)?;
@@ -36,20 +55,17 @@ impl Account {
             login::own_token(&layout, config, &url)
         };
         let typed = given(global.token.as_deref()).map(str::to_owned);
-        let if_rejected = Some(match typed {
-            Some(_) => rejected_given(global, config),
-            None => rejected_stored(&url, config),
-        });
+        let source = match typed {
+            Some(_) if global.has_typed_token() => Source::Given("--token"),
+            Some(_) => Source::Given("GSV_TOKEN"),
+            None => Source::Stored,
+        };
         let token = typed.or_else(own).or_else(|| config.get(Key::Token).map(str::to_owned));
         let Some(token) = token else {
             return Err(no_token(&url, config));
         };
         Key::Token.check(&token)?;
-        Ok(Self {
-            url,
-            token,
-            if_rejected,
-        })
+        Ok(Self { url, token, source })
     }
 
     /// A client for requests and their answers, until the connection is lost.
@@ -65,13 +81,16 @@ impl Account {
 
     /// Only this machine knows where a rejected token came from.
     fn with_next(&self, failure: Failure) -> Failure {
-        match &self.if_rejected {
-            Some(next) if failure.is(&errors::AUTH_REQUIRED) => Failure {
-                next: next.clone(),
-                ..failure
-            },
-            _ => failure,
+        if !failure.is(&errors::AUTH_REQUIRED) {
+            return failure;
         }
+        let config = || Config::load().unwrap_or_else(|_| Config::empty());
+        let next = match self.source {
+            Source::Given(name) => rejected_given(name, &config()),
+            Source::Stored => rejected_stored(&self.url, &config(), Layout::find().ok().as_ref()),
+            Source::Command => return failure,
+        };
+        Failure { next, ..failure }
     }
 
     async fn open(&self, reconnect: bool) -> Outcome<(Link, Events)> {
@@ -159,12 +178,7 @@ fn no_token(url: &str, config: &Config) -> Failure {
 }
 
 /// A token of a flag or the environment: nothing is wrong with the local config.
-fn rejected_given(global: &Global, config: &Config) -> String {
-    let source = if global.has_typed_token() {
-        "--token"
-    } else {
-        "GSV_TOKEN"
-    };
+fn rejected_given(source: &str, config: &Config) -> String {
     let otherwise = if config.get(Key::Token).is_some() {
         ", or run the command without it to use the token of the local config"
     } else {
@@ -173,11 +187,10 @@ fn rejected_given(global: &Global, config: &Config) -> String {
     format!("The token comes from {source}: give a valid one{otherwise}.")
 }
 
-fn rejected_stored(url: &str, config: &Config) -> String {
+fn rejected_stored(url: &str, config: &Config, layout: Option<&Layout>) -> String {
     let join = "`gsv invite client`, then run `gsv join CODE` here";
-    if Layout::find().is_ok_and(|layout| login::is_own_address(&layout, url)) {
-        // The gateway runs, and `gsv up` puts its first token back (rule BK25).
-        return "Run `gsv up`: it puts the token of this machine's gateway back into the local config, also while the gateway runs.".to_owned();
+    if let Some(layout) = layout.filter(|layout| login::is_own_address(layout, url)) {
+        return rejected_here(layout, config);
     }
     match config.get(Key::Url) {
         Some(known) if known != url => format!(
@@ -185,6 +198,20 @@ fn rejected_stored(url: &str, config: &Config) -> String {
             without_login(known)
         ),
         _ => format!("It may be revoked or expired. Make an invitation on the gateway's machine: {join}."),
+    }
+}
+
+/// The gateway of this machine has rejected a stored token (rule BK25): `gsv up` never changes a config for another gateway, and puts back
+/// only a login that it knows.
+fn rejected_here(layout: &Layout, config: &Config) -> String {
+    const NEW: &str = "`gsv down && gsv up --new-token`";
+    match login::elsewhere(layout, config) {
+        Some(other) => format!(
+            "The local config is for the gateway at {}, and no valid token of this machine's gateway is known. Create a new first one: {NEW}. The local config stays as it is.",
+            without_login(other)
+        ),
+        None if login::has_former_login(layout, config) => "Run `gsv up`: it puts the token of this machine's gateway back into the local config, also while the gateway runs.".to_owned(),
+        None => format!("No other token of this machine's gateway is known. Create a new first one: {NEW}."),
     }
 }
 
@@ -267,24 +294,24 @@ pub fn never_connected(url: &str, event: &LinkEvent) -> Option<Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+    use crate::embedded::bootstrap::NewToken;
+    use crate::private_file;
 
     #[test]
     fn p10_the_next_step_of_a_rejected_token_fits_its_source() {
         let mut config = Config::empty();
         config.set(Key::Url, "wss://gsv.example.org/ws").unwrap();
-        let global = |token: &str| Global {
-            token: Some(token.to_owned()),
-            ..Global::default()
-        };
         assert_eq!(
-            rejected_given(&global("x"), &config),
+            rejected_given("--token", &config),
             "The token comes from --token: give a valid one."
         );
         config.set(Key::Token, "stored").unwrap();
-        assert!(rejected_given(&global("x"), &config).contains("without it to use the token of the local config"));
-        let revoked = rejected_stored("wss://gsv.example.org/ws", &config);
-        let other = rejected_stored("wss://other.example.org/ws", &config);
+        assert!(rejected_given("--token", &config).contains("without it to use the token of the local config"));
+        let revoked = rejected_stored("wss://gsv.example.org/ws", &config, None);
+        let other = rejected_stored("wss://other.example.org/ws", &config, None);
         assert!(other.contains("for the gateway at wss://gsv.example.org/ws"), "{other}");
         for text in [&revoked, &other] {
             assert!(
@@ -297,12 +324,46 @@ mod tests {
         let account = Account {
             url: String::new(),
             token: String::new(),
-            if_rejected: Some(revoked.clone()),
+            source: Source::Given("GSV_TOKEN"),
         };
         let rejected = Failure::from_reason(errors::AUTH_REQUIRED.reason, "", false);
         let forbidden = Failure::from_reason(errors::AUTH_FORBIDDEN.reason, "", false);
-        assert_eq!(account.with_next(rejected).next, revoked);
+        let next = account.with_next(rejected.clone()).next;
+        assert!(next.starts_with("The token comes from GSV_TOKEN"), "{next}");
+        let of_command = Account::of_command("", "");
+        assert_eq!(of_command.with_next(rejected.clone()).next, rejected.next);
         assert_eq!(account.with_next(forbidden.clone()).next, forbidden.next);
+    }
+
+    #[test]
+    fn bk25_the_next_step_of_a_token_that_this_machines_gateway_rejects_is_one_that_helps() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout {
+            home: folder.path().join("home"),
+        };
+        let first = NewToken::generate().unwrap();
+        fs::create_dir_all(layout.port().parent().unwrap()).unwrap();
+        private_file::write(&layout.port(), "8787").unwrap();
+        first.bootstrap.write(&layout.bootstrap()).unwrap();
+        let own = embedded::url(8787);
+        let mut config = Config::load_from(folder.path().join("config.toml")).unwrap();
+        config.set(Key::Token, "other").unwrap();
+        let next = |config: &Config| rejected_stored(&own, config, Some(&layout));
+        // For another machine's gateway, as after `gsv join`.
+        config.set(Key::Url, "wss://gsv.example.org/ws").unwrap();
+        let elsewhere = next(&config);
+        assert!(
+            elsewhere.contains("for the gateway at wss://gsv.example.org/ws"),
+            "{elsewhere}"
+        );
+        assert!(elsewhere.contains("`gsv down && gsv up --new-token`"), "{elsewhere}");
+        // For this machine's gateway, whose login is not known.
+        config.set(Key::Url, &own).unwrap();
+        let unknown = next(&config);
+        assert!(unknown.contains("`gsv down && gsv up --new-token`"), "{unknown}");
+        config.remember(Some(&layout.home), &own, &first.token).unwrap();
+        let known = next(&config);
+        assert!(known.starts_with("Run `gsv up`: it puts"), "{known}");
     }
 
     #[test]

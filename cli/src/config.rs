@@ -3,5 +3,5 @@
 mod file;
 mod keys;
 
-pub use self::file::{Config, FormerLogin};
+pub use self::file::{Config, FormerLogin, OF_ONE_GATEWAY};
 pub use self::keys::{Key, check_node_id, check_url};

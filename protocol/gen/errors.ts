@@ -212,7 +212,7 @@ export const ERRORS = {
     http: 401,
     exit: 3,
     text: "Token rejected.",
-    hint: "On the gateway's own machine, `gsv up` puts its token back. On another machine: `gsv invite client` there, then `gsv join CODE` here. A token of `--token` or of the environment comes before the stored one.",
+    hint: "On the gateway's own machine, `gsv up` puts its token back. On another machine: `gsv invite client` on the gateway's machine, then `gsv join CODE` here. A token of `--token` or of the environment comes before the stored one.",
   },
   "autonomy.boundary": {
     code: 576,

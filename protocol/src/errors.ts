@@ -88,7 +88,7 @@ row(
   "auth.required",
   { code: 401, blame: "caller", http: 401, exit: 3 },
   "Token rejected.",
-  "On the gateway's own machine, `gsv up` puts its token back. On another machine: `gsv invite client` there, then `gsv join CODE` here. A token of `--token` or of the environment comes before the stored one.",
+  "On the gateway's own machine, `gsv up` puts its token back. On another machine: `gsv invite client` on the gateway's machine, then `gsv join CODE` here. A token of `--token` or of the environment comes before the stored one.",
 );
 row(
   "auth.not_configured",

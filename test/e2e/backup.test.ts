@@ -239,7 +239,7 @@ describe("a copy that is restored beside its gateway", () => {
     const up = await there("up", "--port", port);
     assert.deepEqual([up.code, /a restored copy, so nothing runs by itself/.test(up.stderr)], [0, true], up.stderr);
     assert.match((await there("status")).stdout, /a restored copy, stopped since/);
-    assert.match((await there("doctor", "--offline")).stdout, /this is a restored copy, stopped since/);
+    assert.match((await there("doctor", "--offline")).stdout, /GSV is a restored copy, stopped since/);
     assert.doesNotMatch(config(), /channel-example/);
     const held = await there("chat", "say it waited");
     assert.deepEqual([held.code, /GSV is stopped[\s\S]*`GSV_HOME=.+ gsv resume`/.test(held.stderr)], [4, true], held.stderr);
@@ -275,9 +275,15 @@ describe("a copy that is restored beside its gateway", () => {
 
   it("[BK23] a resume starts its channels and answers what waited, also after one that was killed", async () => {
     assert.equal((await there("up")).code, 0);
+    const mark = join(copy, "gateway", "start-stopped");
+    // Exported itself: a resume that the gateway would refuse changes nothing (rule MV14).
+    assert.equal((await there("deploy", "export", join(copy, "home.gsv"))).code, 0);
+    const refused = await there("resume");
+    assert.deepEqual([refused.code, /was exported[\s\S]*resume --exported/.test(refused.stderr)], [1, true], refused.stderr);
+    assert.ok(existsSync(mark));
     // As a resume leaves it that was killed before it had told the gateway.
-    rmSync(join(copy, "gateway", "start-stopped"));
-    const resumed = await there("resume");
+    rmSync(mark);
+    const resumed = await there("resume", "--exported");
     assert.deepEqual([resumed.code, /Resumed\.[\s\S]*both act now/.test(resumed.stderr)], [0, true], resumed.stderr);
     assert.match(config(), /channel-example/);
     assert.doesNotMatch(config(), /START_STOPPED/);

@@ -36,7 +36,7 @@ describe("everything is stopped", () => {
     client.close();
     await machine.killWorkerd();
     assert.match(await machine.ok("status", "--json"), /"since"/);
-    assert.match((await machine.gsv(["doctor"])).stdout, /warn +stop +everything is stopped since .+\n +→ Go on with `gsv resume`\./);
+    assert.match((await machine.gsv(["doctor"])).stdout, /warn +stop +GSV is stopped since .+\n +→ Go on with `gsv resume`\./);
     assert.equal(fake.requests.length, calls, "no model was called");
 
     const again = await machine.client();

@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, Subcommand, value_parser};
+use clap::{Args, Subcommand};
 
 use crate::backup::schedule::{MOST_KEPT, parse_interval};
 use crate::paths::shell;
+
+use super::values::number;
 
 #[derive(Debug, Args)]
 #[command(
@@ -68,7 +70,7 @@ pub struct BackupSchedule {
     #[arg(long, value_name = "TIME", value_parser = Interval::parse)]
     pub every: Option<Interval>,
     /// Number of backups that are kept [default: 7]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(MOST_KEPT)))]
+    #[arg(long, value_name = "N", value_parser = number(1, MOST_KEPT))]
     pub keep: Option<u32>,
     /// Include the key that opens stored secrets, the first token and the variables of channels
     #[arg(long)]

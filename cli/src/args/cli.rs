@@ -25,7 +25,7 @@ use super::service::ServiceCommand;
 use super::session::{Chat, Resume, Search, SessionCommand, Stop, Undo};
 use super::skills::SkillsCommand;
 use super::update::Update;
-use super::values::one_of;
+use super::values::{number, one_of};
 use super::workspace::WorkspaceCommand;
 
 #[derive(Debug, Parser)]
@@ -148,7 +148,7 @@ pub enum Command {
         #[arg(long, default_value = "day", value_parser = one_of(UsageBy::ALL, UsageBy::as_str))]
         by: UsageBy,
         /// Number of days, today included
-        #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..=400))]
+        #[arg(long, default_value_t = 30, value_parser = number(1_u16, 400))]
         days: u16,
     },
     /// Connect WhatsApp, Discord and other channels

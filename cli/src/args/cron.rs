@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use gsv_protocol::types::{AgentId, ModelRef, SessionKey, ThinkLevel};
 
-use super::values::{agent_id, model_ref, one_of};
+use super::values::{agent_id, model_ref, number, one_of};
 use crate::units::parse_duration;
 
 #[derive(Debug, Subcommand)]
@@ -20,7 +20,7 @@ pub enum CronCommand {
     /// Show the times to come of all jobs and heartbeats, day by day
     Calendar {
         /// Show this many days, including today
-        #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=31))]
+        #[arg(long, default_value_t = 8, value_parser = number(1_u8, 31))]
         days: u8,
     },
     /// Show the next times of a schedule, and store nothing
@@ -28,7 +28,7 @@ pub enum CronCommand {
         #[command(flatten)]
         when: When,
         /// How many
-        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=50))]
+        #[arg(long, default_value_t = 5, value_parser = number(1_u8, 50))]
         count: u8,
     },
     /// Create a job, and show its next times first
@@ -50,7 +50,7 @@ pub enum CronCommand {
         /// Job, by its id or its name
         id: Option<String>,
         /// How many
-        #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..=200))]
+        #[arg(short = 'n', long, default_value_t = 20, value_parser = number(1_u8, 200))]
         limit: u8,
     },
     /// Let a job wait until `gsv cron resume`
@@ -139,7 +139,7 @@ pub struct How {
     #[arg(long, value_name = "LEVEL", value_parser = one_of(ThinkLevel::ALL, ThinkLevel::as_str))]
     pub think: Option<ThinkLevel>,
     /// Seconds that a run may take, 10 to 1800 [default: 600]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u16).range(10..=1800))]
+    #[arg(long, value_name = "SECONDS", value_parser = number(10_u16, 1800))]
     pub time_limit: Option<u16>,
     /// How long its tool calls wait for a machine that is not connected (30m, 8h, at most 24h; 0s: not at all) [default: 2h]
     #[arg(long, value_name = "TIME", value_parser = wait_length)]

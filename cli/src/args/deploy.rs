@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use gsv_link::Target;
 
 use super::move_home::{DeployExport, DeployImport};
+use super::values::number;
 use crate::units::parse_duration;
 
 #[derive(Debug, Subcommand)]
@@ -50,7 +51,7 @@ pub struct DeployUp {
     #[arg(long, value_name = "CHANNELS", value_delimiter = ',')]
     pub channels: Option<Vec<String>>,
     /// Make a Vectorize index for long-term memory, for vectors of this many dimensions
-    #[arg(long, value_name = "DIMENSIONS", value_parser = clap::value_parser!(u32).range(1..=1536))]
+    #[arg(long, value_name = "DIMENSIONS", value_parser = number(1_u32, 1536))]
     pub vectorize: Option<u32>,
     /// Address of the gateway when it is not that at workers.dev, such as https://gsv.example.com [default: as at the last deployment]
     #[arg(long, value_name = "URL", value_parser = address)]

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use gsv_protocol::types::{EventDecision, EventStatus};
 
-use super::values::one_of;
+use super::values::{number, one_of};
 
 #[derive(Debug, Subcommand)]
 pub enum EventsCommand {
@@ -41,6 +41,6 @@ pub struct EventsList {
     #[arg(long, value_name = "ID")]
     pub before: Option<String>,
     /// How many
-    #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..=100))]
+    #[arg(short = 'n', long, default_value_t = 20, value_parser = number(1_u8, 100))]
     pub limit: u8,
 }

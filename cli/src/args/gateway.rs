@@ -9,7 +9,7 @@ use gsv_node::sandbox::Profile;
 use gsv_protocol::types::{TokenKind, ToolName};
 
 use super::service::{NodeEnd, NodeInstall, NodeLogs, NodeService, STATUS_HELP};
-use super::values::{lifetime, one_of, port};
+use super::values::{lifetime, number, one_of, port};
 use crate::config::Key;
 use crate::embedded::listen::{parse_address, parse_proxy};
 use crate::units::parse_duration;
@@ -237,7 +237,7 @@ pub struct TokenCreate {
 #[derive(Debug, Args)]
 pub struct Audit {
     /// Number of entries, the newest first
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = number(1_u8, 200))]
     pub limit: Option<u8>,
     /// Only entries before this number
     #[arg(long, value_name = "SEQ")]

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use gsv_protocol::types::{AgentId, HookForm};
 
 use super::cron::How;
-use super::values::{agent_id, one_of};
+use super::values::{agent_id, number, one_of};
 
 #[derive(Debug, Subcommand)]
 pub enum HookCommand {
@@ -17,7 +17,7 @@ pub enum HookCommand {
         /// Hook
         name: String,
         /// How many deliveries
-        #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..=200))]
+        #[arg(short = 'n', long, default_value_t = 20, value_parser = number(1_u8, 200))]
         limit: u8,
     },
     /// Remove a hook, its secret, and deliveries that have not begun

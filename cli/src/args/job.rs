@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use gsv_protocol::types::JobStatus;
 
-use super::values::one_of;
+use super::values::{number, one_of};
 
 #[derive(Debug, Subcommand)]
 pub enum JobCommand {
@@ -18,7 +18,7 @@ pub enum JobCommand {
         #[arg(long)]
         agent: Option<String>,
         /// How many
-        #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
+        #[arg(short = 'n', long, default_value_t = 20, value_parser = number(1_u16, 1000))]
         limit: u16,
     },
     /// Show a job, with its report

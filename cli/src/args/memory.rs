@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::values::number;
 use super::workspace::OfAgent;
 
 #[derive(Debug, Subcommand)]
@@ -25,7 +26,7 @@ pub enum MemoryCommand {
 #[derive(Debug, Args)]
 pub struct MemoryList {
     /// Number of memories
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u8).range(1..=100))]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50, value_parser = number(1_u8, 100))]
     pub limit: u8,
     /// Only memories that are older than this one
     #[arg(long, value_name = "ID")]
@@ -43,7 +44,7 @@ pub struct MemorySearch {
     #[arg(required = true, value_name = "QUERY")]
     pub query: Vec<String>,
     /// Number of memories
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = number(1_u8, 100))]
     pub limit: Option<u8>,
     #[command(flatten)]
     pub of: OfAgent,

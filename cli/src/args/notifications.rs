@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use gsv_protocol::types::NotificationKind;
 
-use super::values::one_of;
+use super::values::{number, one_of};
 
 #[derive(Debug, Args)]
 #[command(
@@ -12,7 +12,7 @@ use super::values::one_of;
 )]
 pub struct Notifications {
     /// Number of notifications, the newest first
-    #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..=200))]
+    #[arg(short = 'n', long, default_value_t = 20, value_parser = number(1_u8, 200))]
     pub limit: u8,
     /// Only this kind
     #[arg(long, value_parser = one_of(NotificationKind::ALL, NotificationKind::as_str))]

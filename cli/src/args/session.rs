@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use gsv_protocol::types::{AgentId, ModelRef, PolicyMode, ResetMode, SearchSource, SessionKey, ThinkLevel};
 
-use super::values::{agent_id, model_ref, one_of};
+use super::values::{agent_id, model_ref, number, one_of};
 use super::workspace::OfAgent;
 use crate::units::parse_duration;
 
@@ -95,7 +95,7 @@ pub struct Stop {
 
 #[derive(Debug, Args)]
 pub struct Resume {
-    /// Resume after an export of the home that is live nowhere else
+    /// Resume although the home was exported; only when it runs nowhere else
     #[arg(long)]
     pub exported: bool,
 }
@@ -124,7 +124,7 @@ pub enum SessionCommand {
     /// List all conversations, the last active first
     List {
         /// Number of conversations
-        #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
+        #[arg(short = 'n', long, value_name = "N", value_parser = number(1_u8, 200))]
         limit: Option<u8>,
         /// Skip the first N
         #[arg(long, value_name = "N")]
@@ -144,7 +144,7 @@ pub enum SessionCommand {
         #[command(flatten)]
         session: Conversation,
         /// Number of messages to keep; 0 keeps none
-        #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100_000))]
+        #[arg(short, long, value_name = "N", value_parser = number(0_u32, 100_000))]
         keep: Option<u32>,
     },
     /// Delete a conversation with its transcripts and files
@@ -160,7 +160,7 @@ pub enum SessionCommand {
         #[command(flatten)]
         session: Conversation,
         /// Number of messages
-        #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
+        #[arg(short = 'n', long, value_name = "N", value_parser = number(1_u8, 200))]
         limit: Option<u8>,
         /// Show the model's thoughts, too
         #[arg(long)]
@@ -285,10 +285,10 @@ pub struct SessionSet {
     #[arg(long, value_name = "WHEN", value_parser = one_of(ResetMode::ALL, ResetMode::as_str))]
     pub reset: Option<ResetMode>,
     /// Hour of a daily reset
-    #[arg(long, value_name = "HOUR", value_parser = clap::value_parser!(u8).range(0..=23))]
+    #[arg(long, value_name = "HOUR", value_parser = number(0_u8, 23))]
     pub at_hour: Option<u8>,
     /// Minutes without a message before an idle reset
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=525_600))]
+    #[arg(long, value_name = "N", value_parser = number(1_u32, 525_600))]
     pub idle_minutes: Option<u32>,
     /// Reset a setting to the configured one (model, thinkingLevel, systemPrompt, maxTokens, mode, label, resetPolicy)
     #[arg(long, value_name = "SETTING")]
@@ -318,9 +318,9 @@ pub struct Search {
     #[arg(long, value_name = "AGENT")]
     pub agent: Option<AgentId>,
     /// Number of results
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = number(1_u8, 100))]
     pub limit: Option<u8>,
     /// Skip the first N results
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=10000))]
+    #[arg(long, value_name = "N", value_parser = number(0_u16, 10_000))]
     pub offset: Option<u16>,
 }

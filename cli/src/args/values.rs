@@ -1,5 +1,6 @@
 //! Values that are checked while the command line is read. Pure.
 
+use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -42,6 +43,17 @@ pub fn model_ref(text: &str) -> Result<ModelRef, String> {
 pub fn port(text: &str) -> Result<u16, String> {
     let port = text.parse().ok().filter(|port| *port > 0);
     port.ok_or_else(|| "a port is a number from 1 to 65535".to_owned())
+}
+
+/// A number within its limits, which the error names: clap shows them as `1..=366`.
+pub fn number<T>(least: T, most: T) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: FromStr + PartialOrd + Display + Copy + Send + Sync + 'static,
+{
+    move |text| {
+        let number = text.parse().ok().filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| format!("use a number from {least} to {most}"))
+    }
 }
 
 /// How long a token is valid, within the contract's bounds.

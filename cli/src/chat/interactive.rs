@@ -25,7 +25,7 @@ use super::turn::Approve;
 use super::view::{View, now_answer};
 use crate::clean::clean;
 use crate::client::Account;
-use crate::commands::stop::{failure_at, stopped_words};
+use crate::commands::stop::{explain, failure_at};
 use crate::exit::{OrFail, Outcome};
 use crate::output::Output;
 
@@ -125,7 +125,8 @@ impl Talk<'_> {
         let session = &conversation.followed.session;
         out.aside(&format!("{session} · /help shows commands, Ctrl-D leaves"));
         if let Some(state) = conversation.stopped().await {
-            out.warn(&format!("GSV is {}", stopped_words(&state, &conversation.url)));
+            let (found, next) = explain(&state, &conversation.url);
+            out.warn(&format!("GSV is {found}. {next}"));
         }
         picked::list(&self.given.files, out);
         let waiting = conversation.follow().await;

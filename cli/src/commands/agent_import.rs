@@ -15,7 +15,7 @@ use gsv_protocol::types::{
 use serde_json::json;
 
 use super::context::Context;
-use super::patiently::patiently;
+use super::rate_limit::retry_rate_limited;
 use super::workspace_file::{read_or_absent, too_many_files};
 use crate::args::AgentImport;
 use crate::ask;
@@ -44,13 +44,14 @@ pub async fn run(context: &Context, args: AgentImport) -> Outcome {
         .with_lines(skipped.map(|skipped| format!("{} {}", clean(&skipped.path), skipped.why)).collect()));
     }
     let mut import = Import {
+        out,
         client: context.connect().await?,
         agent_id,
         created: false,
         exists: false,
         rows: Vec::new(),
     };
-    let done = import.run(out, &found, args.dry_run, args.force).await;
+    let done = import.run(&found, args.dry_run, args.force).await;
     if out.json {
         out.json_document(&json!({
             "agentId": import.agent_id.0,
@@ -73,6 +74,7 @@ pub async fn run(context: &Context, args: AgentImport) -> Outcome {
 }
 
 struct Import {
+    out: Output,
     client: Client,
     agent_id: AgentId,
     exists: bool,
@@ -81,7 +83,8 @@ struct Import {
 }
 
 impl Import {
-    async fn run(&mut self, out: Output, found: &Scan, dry_run: bool, force: bool) -> Outcome {
+    async fn run(&mut self, found: &Scan, dry_run: bool, force: bool) -> Outcome {
+        let out = self.out;
         let present = self.present(found).await?;
         self.rows = plan::plan(found, &present, !self.exists);
         if dry_run {
@@ -188,7 +191,7 @@ impl Import {
     }
 
     async fn read(&self, path: &str) -> Outcome<Option<Present>> {
-        match patiently(|| read_or_absent(&self.client, path, Some(&self.agent_id))).await {
+        match retry_rate_limited(self.out, || read_or_absent(&self.client, path, Some(&self.agent_id))).await {
             // It exists, and differs from every text of the import.
             Err(failure) if failure.is(&errors::FILE_TOO_LARGE) || failure.is(&errors::FILE_BINARY) => {
                 Ok(Some(Present {
@@ -297,7 +300,7 @@ impl Import {
             }
             let client = &self.client;
             let install = || client.call_within::<SkillsInstall>(requests.install.clone(), PATIENCE);
-            return patiently(install).await.map(drop);
+            return retry_rate_limited(self.out, install).await.map(drop);
         }
         for file in &skill.folder.files {
             let path = skill_path(&skill.name, &file.path);
@@ -329,7 +332,7 @@ impl Import {
     where
         M::Params: Clone,
     {
-        patiently(|| self.client.call::<M>(params.clone())).await
+        retry_rate_limited(self.out, || self.client.call::<M>(params.clone())).await
     }
 
     fn print_table(&self, out: Output) {

@@ -107,21 +107,8 @@ async fn check_gateway(report: &mut Report, account: &Account, stopped: bool, of
     }
     check_clock(report, &client).await;
     if let Some(state) = stop::stopped(&client).await {
-        let since = time(state.since);
-        if stop::is_restored_copy(&state) {
-            let found = format!("this is a restored copy, stopped since {since}: messages wait");
-            report.warn("stop", found, stop::resume_copy(&account.url));
-        } else if let Some(at) = state.exported_at {
-            let found = format!("everything is stopped since {since}: messages wait");
-            let next = stop::naming_copy(&stop::resume_exported(at), &account.url);
-            report.warn("stop", found, next);
-        } else {
-            report.warn(
-                "stop",
-                format!("everything is stopped since {since}: messages wait"),
-                stop::naming_copy("Go on with `gsv resume`.", &account.url),
-            );
-        }
+        let (found, next) = stop::explain(&state, &account.url);
+        report.warn("stop", format!("GSV is {found}"), next);
     }
     check_nodes(report, &client).await;
     check_model(report, &client, offline).await;

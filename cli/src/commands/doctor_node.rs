@@ -66,11 +66,7 @@ pub async fn check_node(report: &mut Report, config: &Config, url: &str, offline
 /// Whether the node could connect. The gateway refuses a client with a node's token, and one that it does not know in another way, so no
 /// machine seems to come and go.
 async fn check_token(report: &mut Report, config: &Config, url: &str, id: &str) -> bool {
-    let account = Account {
-        url: url.to_owned(),
-        token: config.get(Key::NodeToken).unwrap_or_default().to_owned(),
-        if_rejected: None,
-    };
+    let account = Account::of_command(url, config.get(Key::NodeToken).unwrap_or_default());
     match account.connect().await {
         Ok(client) => client.close().await,
         Err(failure) if failure.is(&errors::AUTH_FORBIDDEN) => {}

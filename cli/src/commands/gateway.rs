@@ -84,11 +84,7 @@ fn prove(layout: &Layout, started: &mut Started) -> Outcome {
     let url = url(started.port);
     let mut is_rejected = false;
     block_on(async {
-        let account = Account {
-            url,
-            token,
-            if_rejected: None,
-        };
+        let account = Account::of_command(&url, &token);
         match account.connect().await {
             Ok(client) => client.close().await,
             // Any other failure says nothing about the token.

@@ -13,6 +13,7 @@ use serde_json::json;
 use super::context::Context;
 use super::node::{host_name, no_name};
 use super::node_files::{Running, nodes_here};
+use super::node_service::installed;
 use crate::args::Join;
 use crate::ask;
 use crate::clean::one_line;
@@ -85,7 +86,7 @@ pub async fn run(context: &Context, args: Join) -> Outcome {
             "The local config's former content is in {}.",
             backup.display()
         ));
-        for line in of_former_gateway(had_own, &nodes_here()) {
+        for line in of_former_gateway(had_own, &nodes_here(), &installed().unwrap_or_default()) {
             out.note(&line);
         }
     }
@@ -93,16 +94,27 @@ pub async fn run(context: &Context, args: Join) -> Outcome {
     Ok(())
 }
 
-/// What stays with the gateway that the local config was for. `had_own`: it is this machine's own.
-fn of_former_gateway(had_own: bool, nodes: &[(String, Running)]) -> Vec<String> {
+/// What stays with the gateway that the local config was for. `had_own`: it is this machine's own. `services`: the nodes that are services.
+fn of_former_gateway(had_own: bool, nodes: &[(String, Running)], services: &[String]) -> Vec<String> {
     let back = had_own.then(|| {
         "This machine's own gateway stays as it is. To go back to it: `gsv local-config unset url`, then `gsv up`."
             .to_owned()
     });
-    let nodes = nodes.iter().map(|(id, _)| {
+    let nodes = nodes.iter().map(|(id, node)| {
+        let id = one_line(id, 64);
+        let again = match node {
+            _ if services.contains(&id) => {
+                format!("run `gsv node stop --id {id} && gsv node start --id {id}`")
+            }
+            Running::Process(pid) => {
+                format!("stop it (Ctrl-C in its terminal, or `kill {pid}`), then run `gsv node --id {id}`")
+            }
+            Running::No | Running::Somewhere => {
+                format!("stop it (Ctrl-C in its terminal), then run `gsv node --id {id}`")
+            }
+        };
         format!(
-            "The node `{}` that runs here works for the former gateway until it is started again.",
-            one_line(id, 64)
+            "The node `{id}` runs on this machine and keeps its present gateway. To use it with the new one, {again}."
         )
     });
     back.into_iter().chain(nodes).collect()
@@ -405,14 +417,18 @@ mod tests {
 
     #[test]
     fn bk25_the_way_back_to_the_own_gateway_and_its_running_node_are_named() {
-        let nodes = [("laptop".to_owned(), Running::Process(7))];
-        let said = of_former_gateway(true, &nodes);
+        let nodes = ["laptop", "desk"].map(|id| (id.to_owned(), Running::Process(7)));
+        let said = of_former_gateway(true, &nodes, &["laptop".to_owned()]);
         assert!(
             said[0].contains("`gsv local-config unset url`, then `gsv up`"),
             "{said:?}"
         );
-        assert!(said[1].contains("The node `laptop`"), "{said:?}");
-        assert_eq!(of_former_gateway(false, &[]), [""; 0]);
+        assert!(
+            said[1].contains("`gsv node stop --id laptop && gsv node start --id laptop`"),
+            "{said:?}"
+        );
+        assert!(said[2].contains("`kill 7`), then run `gsv node --id desk`"), "{said:?}");
+        assert_eq!(of_former_gateway(false, &[], &[]), [""; 0]);
     }
 
     #[test]

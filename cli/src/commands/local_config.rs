@@ -1,11 +1,31 @@
 //! `gsv local-config`: this command line's own settings. Never uses the network, never shows a secret.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use super::context::Context;
 use crate::args::LocalConfigCommand;
-use crate::config::{Config, Key};
+use crate::config::{Config, Key, OF_ONE_GATEWAY};
 use crate::exit::{Failure, Outcome};
+
+/// Whether the setting was there, and where the former content is, if more than that setting was removed.
+fn unset(path: &Path, key: Key) -> Outcome<(bool, Option<PathBuf>)> {
+    let mut config = Config::load_locked(path)?;
+    let was_set = config.get(key).is_some();
+    // Without its address, a token would be sent to the gateway whose address is stored next (rule BK25).
+    let others: Vec<Key> = OF_ONE_GATEWAY
+        .into_iter()
+        .filter(|other| key == Key::Url && was_set && *other != key && config.get(*other).is_some())
+        .collect();
+    let backup = (!others.is_empty()).then(|| config.back_up()).transpose()?;
+    for key in others.into_iter().chain([key]) {
+        config.unset(key);
+    }
+    if was_set {
+        config.save()?;
+    }
+    Ok((was_set, backup))
+}
 
 pub fn run(context: &Context, command: LocalConfigCommand) -> Outcome {
     let out = context.out;
@@ -39,13 +59,15 @@ pub fn run(context: &Context, command: LocalConfigCommand) -> Outcome {
         }
         LocalConfigCommand::Unset { key } => {
             let key = Key::parse(&key)?;
-            let mut config = Config::load()?;
-            let was_set = config.unset(key);
-            if was_set {
-                config.save()?;
-            }
+            let (was_set, backup) = unset(&Config::path()?, key)?;
             let words = if was_set { "is removed" } else { "was not set" };
             out.aside(&format!("{} {words}", key.name()));
+            if let Some(backup) = backup {
+                out.note(&format!(
+                    "What belongs to that gateway, its token and the node, was removed with it. The former content is in {}.",
+                    backup.display()
+                ));
+            }
         }
         LocalConfigCommand::Path => {
             // A file that cannot be read is the one to look at.

@@ -42,9 +42,13 @@ pub fn report_login(out: Output, url: &str, login: &Login) {
             }
         }
         Login::Elsewhere { url: other } => out.warn(&format!(
-            "the local config is for the gateway at {} and was not changed. To use this gateway, which has its token from {}: `gsv --url {url} chat`. To make it that of the local config again: `gsv local-config unset url`, then `gsv up`",
+            "the local config is for the gateway at {} and was not changed. To use this gateway, which has its token from {}: `gsv --url {url} chat`. To use this machine's gateway by default again: `gsv local-config unset url`, then `gsv up`",
             without_login(other),
             Config::path().map_or_else(|_| "logins.json".to_owned(), |path| path.with_file_name("logins.json").display().to_string())
+        )),
+        Login::ElsewhereTokenLost { url: other } => out.warn(&format!(
+            "the local config is for the gateway at {} and was not changed, and no token of this gateway is known. Create a new first one: `gsv down && gsv up --new-token`. Then use this gateway with `gsv --url {url} chat`",
+            without_login(other)
         )),
         Login::TokenLost => out.warn(TOKEN_LOST),
     }

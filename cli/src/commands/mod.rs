@@ -77,6 +77,7 @@ mod own_gateway;
 pub mod pair;
 mod patiently;
 pub mod prompt;
+mod rate_limit;
 pub mod search;
 mod service;
 pub mod service_gateway;

@@ -86,11 +86,7 @@ impl Tokens<'_> {
                 .filter(|token| kind_of(token) == Some("admin"))
         };
         let admin = given.or_else(|| known().map(str::to_owned));
-        let admin = admin.map(|token| Account {
-            url: self.url.to_owned(),
-            token,
-            if_rejected: None,
-        });
+        let admin = admin.map(|token| Account::of_command(self.url, &token));
         match (stored, admin) {
             (Some(stored), None) => Ok(stored),
             (Some(stored), Some(admin)) if !is_void(&admin, &stored).await => Ok(stored),

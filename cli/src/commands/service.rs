@@ -41,6 +41,21 @@ pub struct ByHand {
     pub gateway: Option<String>,
 }
 
+fn with_way_to_stop(id: &str, node: Running, failure: Failure) -> Failure {
+    let next = match node {
+        Running::No => {
+            let what = failure.message.trim_end_matches('.');
+            let message = format!("{what}. The node `{id}` does not run now: nothing was stopped.");
+            return Failure { message, ..failure };
+        }
+        Running::Somewhere => format!("The node `{id}` runs in a terminal: press Ctrl-C there."),
+        Running::Process(pid) => {
+            format!("The node `{id}` runs in a terminal (pid {pid}): press Ctrl-C there, or run `kill {pid}`.")
+        }
+    };
+    Failure { next, ..failure }
+}
+
 pub fn with_installer<T>(act: impl FnOnce(&Installer) -> Outcome<T>) -> Outcome<T> {
     let manager = service::find()?;
     act(&Installer {
@@ -123,26 +138,20 @@ impl Service {
         Ok(())
     }
 
-    /// How its program is stopped where it is no service.
-    fn stop_by_hand(&self) -> Outcome<String> {
+    /// It is no service, so its program is stopped by hand where it runs.
+    fn stop_by_hand(&self, failure: Failure) -> Outcome<Failure> {
         let Some(id) = &self.id else {
-            return Ok("To stop the gateway: `gsv down`.".to_owned());
+            let next = "To stop the gateway: `gsv down`.".to_owned();
+            return Ok(Failure { next, ..failure });
         };
-        Ok(match running(id)? {
-            Running::No => format!("The node `{id}` does not run now, so there is nothing to stop."),
-            Running::Somewhere => format!("The node `{id}` runs in a terminal: press Ctrl-C there."),
-            Running::Process(pid) => {
-                format!("The node `{id}` runs in a terminal (pid {pid}): press Ctrl-C there, or run `kill {pid}`.")
-            }
-        })
+        Ok(with_way_to_stop(id, running(id)?, failure))
     }
 
     pub fn stop(&self, out: Output) -> Outcome {
         let stopped = self.in_reach(with_installer(|installer| installer.stop(self.kind, &self.name)));
         let ran = match stopped {
             Err(failure) if !self.is_installed() => {
-                let next = self.stop_by_hand()?;
-                return Err(Failure { next, ..failure });
+                return Err(self.stop_by_hand(failure)?);
             }
             stopped => stopped?,
         };
@@ -413,4 +422,23 @@ pub fn logs(out: Output, file: &Path, args: &ServiceLogs, shown: impl Fn(&str) -
         log.follow(|line| show(line)).or_fail(&doing, &next)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p10_a_node_that_is_no_service_is_stopped_where_it_runs() {
+        let told = |node| with_way_to_stop("desk", node, not_installed(Kind::Node));
+        assert!(told(Running::Process(7)).next.contains("`kill 7`"));
+        assert!(told(Running::Somewhere).next.contains("Ctrl-C"));
+        // With nothing to stop, the next step is that of the service.
+        let nothing = told(Running::No);
+        assert!(
+            nothing.message.ends_with("does not run now: nothing was stopped."),
+            "{nothing:?}"
+        );
+        assert_eq!(nothing.next, not_installed(Kind::Node).next);
+    }
 }

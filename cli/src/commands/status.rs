@@ -333,7 +333,8 @@ impl Report {
                 "work",
                 remote
                     .and_then(|remote| remote.stopped.as_ref())
-                    .map(|state| stop::stopped_words(state, self.url.as_deref().unwrap_or_default())),
+                    .map(|state| stop::explain(state, self.url.as_deref().unwrap_or_default()))
+                    .map(|(found, next)| format!("{found}. {next}")),
             ),
         ]);
         for text in self.backups.iter().flat_map(|backups| &backups.attention) {

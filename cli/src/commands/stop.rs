@@ -101,12 +101,16 @@ pub async fn resume(context: &Context, args: Resume) -> Outcome {
     let params = GatewayResumeParams {
         exported: args.exported.then_some(true),
     };
-    let mut is_copy = start_channels(context).await?;
+    let mut is_copy = start_channels(context, args.exported).await?;
     let mut resumed = context.ask::<GatewayResume>(params.clone()).await;
     let is_refused = |failure: &Failure| failure.is(&errors::GATEWAY_RESTORED_COPY);
     if !is_copy && resumed.as_ref().is_err_and(is_refused) && mark_again(context)? {
-        is_copy = start_channels(context).await?;
+        is_copy = start_channels(context, args.exported).await?;
         resumed = context.ask::<GatewayResume>(params).await;
+    }
+    if is_copy && resumed.as_ref().is_err_and(|failure| failure.reason.is_some()) {
+        // The gateway has refused: this is a copy still.
+        start_stopped::set(&Layout::find()?)?;
     }
     let done = resumed?;
     let words = match (done.was_stopped, done.sessions) {
@@ -135,7 +139,8 @@ fn mark_again(context: &Context) -> Outcome<bool> {
 }
 
 /// Lets the channels of a restored copy run: before the resume, because what waits for them leaves with it (rule BK23). False: it is none.
-async fn start_channels(context: &Context) -> Outcome<bool> {
+/// `exported`: the person has said that the home is live nowhere else.
+async fn start_channels(context: &Context, exported: bool) -> Outcome<bool> {
     let layout = Layout::find()?;
     if !start_stopped::is_set(&layout) {
         return Ok(false);
@@ -154,8 +159,12 @@ async fn start_channels(context: &Context) -> Outcome<bool> {
             ),
         ));
     }
-    // Only who may operate this gateway changes it.
-    context.ask::<GatewayStatus>(NoParams {}).await?;
+    // Only who may operate this gateway changes it, and nothing is changed for a resume that it would refuse.
+    let status = context.ask::<GatewayStatus>(NoParams {}).await?;
+    let is_exported = status.stopped.is_some_and(|state| state.exported_at.is_some());
+    if is_exported && !exported {
+        return Err(Failure::from_reason(errors::GATEWAY_EXPORTED.reason, "", false));
+    }
     start_stopped::remove(&layout)?;
     let place = layout.clone();
     let reloaded = spawn_blocking(move || channels::reload(&place)).await;
@@ -242,7 +251,7 @@ pub fn failure_at(url: &str, failure: Failure) -> Failure {
 }
 
 /// What to do about a restored copy. `url`: the gateway's address, which tells the copy's folder on this machine.
-pub fn resume_copy(url: &str) -> String {
+fn resume_copy(url: &str) -> String {
     let command = match layout_at(url) {
         Some(copy) => format!("`{}`", start_stopped::resume_command(&copy)),
         None => "`gsv resume` on its machine".to_owned(),
@@ -253,34 +262,24 @@ pub fn resume_copy(url: &str) -> String {
 }
 
 /// A state that was restored beside its gateway: when both act, everything is done twice.
-pub fn is_restored_copy(state: &StopState) -> bool {
+fn is_restored_copy(state: &StopState) -> bool {
     state.by == RESTORE
 }
 
-pub fn stopped_words(state: &StopState, url: &str) -> String {
+/// What is stopped, for a sentence that begins with what GSV is, and what to do about it.
+pub fn explain(state: &StopState, url: &str) -> (String, String) {
+    let stopped = format!("stopped since {}: messages wait", time(state.since));
     if is_restored_copy(state) {
-        return format!(
-            "a restored copy, stopped since {}. {}",
-            time(state.since),
-            resume_copy(url)
-        );
+        return (format!("a restored copy, {stopped}"), resume_copy(url));
     }
-    if let Some(at) = state.exported_at {
-        return format!(
-            "stopped since {}: messages wait. {}",
-            time(state.since),
-            naming_copy(&resume_exported(at), url)
-        );
-    }
-    let words = format!(
-        "stopped since {}: messages wait. Go on with `gsv resume`",
-        time(state.since)
-    );
-    naming_copy(&words, url)
+    let next = state
+        .exported_at
+        .map_or_else(|| "Go on with `gsv resume`.".to_owned(), resume_exported);
+    (stopped, naming_copy(&next, url))
 }
 
 /// What to do about a gateway whose home was exported (rule MV14).
-pub fn resume_exported(at: u64) -> String {
+fn resume_exported(at: u64) -> String {
     format!(
         "Its home was exported at {}. If it was imported elsewhere, go on there and keep this one stopped. Only when it is live nowhere else: `gsv resume --exported`.",
         time(at)
@@ -307,7 +306,7 @@ mod tests {
             by: "token:first".to_owned(),
             exported_at: Some(60_000),
         };
-        let says = stopped_words(&state, "wss://gateway.example/ws");
+        let (_, says) = explain(&state, "wss://gateway.example/ws");
         assert!(says.contains("Its home was exported at "), "{says}");
         assert!(says.ends_with("live nowhere else: `gsv resume --exported`."), "{says}");
     }
@@ -328,13 +327,36 @@ mod tests {
     }
 
     #[test]
+    fn st5_each_kind_of_stop_says_what_is_stopped_and_what_to_do() {
+        let explained = |by: &str, exported_at| {
+            let state = StopState {
+                since: 0,
+                by: by.to_owned(),
+                exported_at,
+            };
+            explain(&state, "wss://gateway.example/ws")
+        };
+        let stopped = "stopped since 1970-01-01 00:00:00 UTC: messages wait";
+        assert_eq!(
+            explained("client", None),
+            (stopped.to_owned(), "Go on with `gsv resume`.".to_owned())
+        );
+        let (found, next) = explained("client", Some(60_000));
+        assert_eq!(found, stopped);
+        assert!(next.starts_with("Its home was exported at "), "{next}");
+        let (found, next) = explained(RESTORE, Some(60_000));
+        assert_eq!(found, format!("a restored copy, {stopped}"));
+        assert!(next.starts_with("The gateway that it was copied from"), "{next}");
+    }
+
+    #[test]
     fn bk23_a_copy_on_another_machine_is_resumed_there() {
         let state = StopState {
             since: 0,
             by: RESTORE.to_owned(),
             exported_at: None,
         };
-        let says = stopped_words(&state, "wss://gateway.example/ws");
+        let (_, says) = explain(&state, "wss://gateway.example/ws");
         assert!(says.ends_with("gone for good: `gsv resume` on its machine."), "{says}");
         // As over a tunnel: no gateway of this machine is known to have the address.
         assert!(resume_copy("ws://127.0.0.1:1/ws").ends_with("`gsv resume` on its machine."));

@@ -19,8 +19,8 @@ use crate::client::Client;
 use crate::exit::{Failure, Outcome};
 use crate::units::{dollars, grouped, now_ms, time};
 
-/// Times that were skipped have no run.
-const SCHEDULED_RUNS: u8 = 50;
+/// The most times of a job that the gateway lists at once.
+const TIMES_A_PAGE: u8 = 200;
 const IDS: &str = "Name a job (`gsv why JOB`), a call (`gsv why CALL`), or a run with its conversation (`gsv why RUN --session KEY`). The last run of a conversation: `gsv why --session KEY`.";
 
 /// A call's id has parts: `x7ab/r12/3/0`.
@@ -45,20 +45,20 @@ pub async fn run(context: &Context, what: Option<String>, session: Option<Sessio
     let is_named = named.is_some() || params.call_id.is_some();
     let client = context.connect().await?;
     let mut found = client.call::<RunWhy>(params).await;
-    // The conversation of a job is known to its job alone, so its id stands for its run.
+    // Only the job knows its conversation, so the id of a job stands for its run: of a submitted one, or the last of a scheduled one.
     if let (Err(failure), Some(id)) = (&found, named.filter(|_| may_be_job))
         && [errors::RUN_NOT_FOUND, errors::SESSION_NOT_FOUND]
             .iter()
             .any(|row| failure.is(row))
     {
-        let agents = if is_id(id.as_ref()) {
+        let submitted = if is_id(id.as_ref()) {
             of_job(&client, id.as_ref()).await?
         } else {
             None
         };
-        let story = match agents {
+        let story = match submitted {
             None => of_scheduled(&client, id.as_ref()).await?,
-            agents => agents,
+            submitted => submitted,
         };
         found = story.map_or(found, Ok);
     }
@@ -129,24 +129,8 @@ async fn of_scheduled(client: &Client, given: &str) -> Outcome<Option<RunWhyResu
         None if cron::is_id(given) => given.to_owned(),
         None => return Ok(None),
     };
-    let params = CronRunsParams {
-        job_id: Some(id.clone()),
-        limit: Some(SCHEDULED_RUNS),
-        before_id: None,
-    };
-    let runs = match client.call::<CronRuns>(params).await {
-        Err(failure) if failure.is(&errors::CRON_NOT_FOUND) => return Ok(None),
-        runs => runs?.runs,
-    };
-    let begun = runs
-        .iter()
-        .find_map(|run| run.session_key.clone().zip(run.run_id.clone()));
-    let Some((session_key, run_id)) = begun else {
-        let id = one_line(&id, 64);
-        return Err(Failure::failed(
-            format!("No run of the job {id} has called a model yet."),
-            format!("Look at its times: `gsv cron runs {id}`."),
-        ));
+    let Some((session_key, run_id)) = last_run(client, &id).await? else {
+        return Ok(None);
     };
     let params = RunWhyParams {
         session_key: Some(session_key),
@@ -154,6 +138,49 @@ async fn of_scheduled(client: &Client, given: &str) -> Outcome<Option<RunWhyResu
         call_id: None,
     };
     client.call::<RunWhy>(params).await.map(Some)
+}
+
+/// The last recorded time of a scheduled job that had a run: times that were skipped have none. None: there is no such job.
+async fn last_run(client: &Client, job: &str) -> Outcome<Option<(SessionKey, String)>> {
+    let mut times = 0;
+    let mut before_id = None;
+    loop {
+        let params = CronRunsParams {
+            job_id: Some(job.to_owned()),
+            limit: Some(TIMES_A_PAGE),
+            before_id,
+        };
+        let page = match client.call::<CronRuns>(params).await {
+            Err(failure) if failure.is(&errors::CRON_NOT_FOUND) => return Ok(None),
+            runs => runs?.runs,
+        };
+        let mut begun = page
+            .iter()
+            .filter_map(|run| run.session_key.clone().zip(run.run_id.clone()));
+        if let Some(begun) = begun.next() {
+            return Ok(Some(begun));
+        }
+        times += page.len() as u64;
+        before_id = page.last().map(|run| run.id);
+        if page.len() < usize::from(TIMES_A_PAGE) {
+            return Err(no_run_of(job, times));
+        }
+    }
+}
+
+fn no_run_of(job: &str, times: u64) -> Failure {
+    let id = one_line(job, 64);
+    Failure::failed(
+        match times {
+            0 => format!("The job {id} has no recorded time yet."),
+            1 => format!("The job {id} has one recorded time, and it called no model."),
+            times => format!(
+                "None of the {} recorded times of the job {id} called a model.",
+                grouped(times)
+            ),
+        },
+        format!("Look at its times: `gsv cron runs {id}`."),
+    )
 }
 
 fn lines(story: &RunWhyResult, actors: &Actors) -> Vec<String> {

@@ -29,7 +29,7 @@ const REPAIR: &str = "Fix it with an editor, or move it away and run `gsv up` ag
 /// Tables of the reference's file. `session` is a string in a file of GSV.
 const FOREIGN_TABLES: [&str; 6] = ["gateway", "cloudflare", "release", "r2", "session", "channels"];
 /// Settings that belong to one gateway: those of two gateways are never mixed.
-const OF_ONE_GATEWAY: [Key; 4] = [Key::Url, Key::Token, Key::NodeId, Key::NodeToken];
+pub const OF_ONE_GATEWAY: [Key; 4] = [Key::Url, Key::Token, Key::NodeId, Key::NodeToken];
 /// Settings that the reference's file cannot have, or that only GSV reads.
 const NEVER_FOREIGN: [Key; 4] = [Key::Url, Key::Token, Key::Session, Key::NodeToken];
 

@@ -29,6 +29,8 @@ pub enum Login {
     Moved,
     /// It belongs to another gateway and was not changed. The token is stored with the former logins.
     Elsewhere { url: String },
+    /// It belongs to another gateway and was not changed, and only the hash of this one's first token is known.
+    ElsewhereTokenLost { url: String },
     /// It has no token, and only the hash of the first token is known.
     TokenLost,
 }
@@ -62,7 +64,10 @@ pub fn login(layout: &Layout, port: u16, ask: Ask) -> Outcome<(Bootstrap, Login)
         && let Some(bootstrap) = Bootstrap::read(&path)?.filter(is_current)
     {
         if let Some(url) = elsewhere {
-            let login = not_in_use(&config, &bootstrap, url);
+            if let Some(new) = &of_cluster {
+                config.remember(Some(&folder(layout)), &here, &new.token)?;
+            }
+            let login = login_elsewhere(&config, &bootstrap, url);
             return Ok((bootstrap, login));
         }
         let login = own_login(&mut config, layout, &bootstrap, &here)?;
@@ -98,12 +103,12 @@ pub fn login(layout: &Layout, port: u16, ask: Ask) -> Outcome<(Bootstrap, Login)
 }
 
 /// What is said of the local config while it is for another gateway: this one is used with its address, which finds its token.
-fn not_in_use(config: &Config, bootstrap: &Bootstrap, url: String) -> Login {
+fn login_elsewhere(config: &Config, bootstrap: &Bootstrap, url: String) -> Login {
     let logins = config.former_logins();
     if logins.iter().any(|login| is_first(bootstrap, &login.token)) {
         Login::Elsewhere { url }
     } else {
-        Login::Kept
+        Login::ElsewhereTokenLost { url }
     }
 }
 
@@ -166,14 +171,27 @@ fn is_of_another(config: &Config, home: &Path, token: &str) -> bool {
     logins.iter().any(is_others)
 }
 
+/// The last login that the local config had for this gateway, other than the present one.
+fn former_login(config: &Config, bootstrap: &Bootstrap, here: &str) -> Option<FormerLogin> {
+    let present = config.get(Key::Token);
+    let logins = config.former_logins().into_iter();
+    logins
+        .filter(|login| Some(login.token.as_str()) != present)
+        .find(|login| is_first(bootstrap, &login.token) || (login.home.is_none() && login.url == here))
+}
+
+/// Whether `gsv up` has another login for this folder's gateway than the one of the local config.
+pub fn has_former_login(layout: &Layout, config: &Config) -> bool {
+    let bootstrap = Bootstrap::read(&layout.bootstrap()).ok().flatten();
+    let port = ports::last_port(layout);
+    bootstrap
+        .zip(port)
+        .is_some_and(|(bootstrap, port)| former_login(config, &bootstrap, &url(port)).is_some())
+}
+
 /// Puts back the login that the local config had for this gateway.
 fn put_back(config: &mut Config, layout: &Layout, bootstrap: &Bootstrap, here: &str) -> Outcome<Login> {
-    let present = config.get(Key::Token).map(str::to_owned);
-    let logins = config.former_logins().into_iter();
-    let found = logins
-        .filter(|login| Some(&login.token) != present.as_ref())
-        .find(|login| is_first(bootstrap, &login.token) || (login.home.is_none() && login.url == here));
-    let Some(found) = found else {
+    let Some(found) = former_login(config, bootstrap, here) else {
         return Ok(Login::TokenLost);
     };
     let home = is_first(bootstrap, &found.token).then(|| folder(layout));
@@ -190,7 +208,7 @@ pub fn present(layout: &Layout, port: u16) -> Outcome<Login> {
     let mut config = Config::load()?;
     let bootstrap = Bootstrap::read(&layout.bootstrap())?;
     if let Some(url) = elsewhere(layout, &config) {
-        let login = bootstrap.map(|bootstrap| not_in_use(&config, &bootstrap, url.to_owned()));
+        let login = bootstrap.map(|bootstrap| login_elsewhere(&config, &bootstrap, url.to_owned()));
         return Ok(login.unwrap_or(Login::Kept));
     }
     if let Some(bootstrap) = bootstrap {

@@ -584,8 +584,21 @@ fn p10_the_doctor_says_how_a_rejected_token_is_repaired_and_checks_the_node() {
     // The stored token may be right.
     let next = next_of(Some("other"));
     assert!(next.starts_with("The token comes from GSV_TOKEN"), "{next}");
-    // Of this machine's own gateway.
+    // Of this machine's own gateway, of which no other login is known.
     home.write_state("port", &gateway.port.to_string());
     let next = next_of(None);
-    assert!(next.starts_with("Run `gsv up`"), "{next}");
+    assert!(next.contains("`gsv down && gsv up --new-token`"), "{next}");
+    // For another gateway, as after `gsv join`, and asked with the address of the own one.
+    let url = gateway.url();
+    let config = fs::read_to_string(home.config_file()).unwrap();
+    home.write_config(&config.replace(&url, "wss://gsv.example.com/ws"));
+    let mut command = home.command();
+    command.args(["--url", &url, "token", "list"]);
+    let child = start(&mut command);
+    gateway.refuse(401, "auth.required", "Token rejected.", 4001);
+    let run = finish(child).failed(3);
+    assert!(
+        run.stderr.contains("for the gateway at wss://gsv.example.com/ws") && run.stderr.contains("--new-token"),
+        "{run:?}"
+    );
 }

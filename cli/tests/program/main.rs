@@ -24,6 +24,7 @@ mod config_edit;
 mod copy;
 mod doctor;
 mod embedded;
+mod export;
 mod gateway;
 mod help;
 mod hook;

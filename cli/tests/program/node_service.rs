@@ -372,7 +372,8 @@ fn sv7_without_a_service_manager_a_node_is_run_by_hand_and_nothing_is_left_to_un
     for path in [None, Some("/nonexistent")] {
         let run = gsv(&["node", "stop", "--id", "laptop"], path).failed(1);
         assert!(
-            run.stderr.contains("next: The node `laptop` does not run now"),
+            run.stderr
+                .contains(". The node `laptop` does not run now: nothing was stopped."),
             "{run:?}"
         );
         let run = gsv(&["service", "stop"], path).failed(1);

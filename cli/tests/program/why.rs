@@ -89,7 +89,7 @@ fn au7_the_id_of_a_scheduled_job_stands_for_its_last_run() {
         played(&["why", "photos-lmivp"], |connection| {
             no_run(connection, "photos-lmivp");
             serve(connection, "cron.list", &json!({}), &json!({"jobs": [], "count": 0}));
-            let times = json!({"jobId": "photos-lmivp", "limit": 50});
+            let times = json!({"jobId": "photos-lmivp", "limit": 200});
             let count = runs.as_array().map_or(0, Vec::len);
             serve(connection, "cron.runs", &times, &json!({"runs": runs, "count": count}));
             if count == 2 {
@@ -109,6 +109,56 @@ fn au7_the_id_of_a_scheduled_job_stands_for_its_last_run() {
     assert!(told.stdout.contains(&format!("Run cron-7 in {key}")), "{}", told.stdout);
     let none = why(json!([skipped])).failed(1);
     assert!(none.stderr.contains("gsv cron runs photos-lmivp"), "{}", none.stderr);
+    assert!(
+        none.stderr
+            .contains("The job photos-lmivp has one recorded time, and it called no model."),
+        "{}",
+        none.stderr
+    );
+}
+
+#[test]
+fn au7_the_last_run_of_a_scheduled_job_is_found_behind_many_skipped_times() {
+    let key = "agent:main:cron:photos-lmivp";
+    let skipped = |ids: std::ops::Range<u64>| {
+        let times = ids
+            .rev()
+            .map(|id| json!({"id": id, "jobId": "photos-lmivp", "ts": id, "status": "skipped"}));
+        times.collect::<Vec<_>>()
+    };
+    let why = |rest: Vec<Value>, ran: bool| {
+        played(&["why", "photos-lmivp"], |connection| {
+            no_run(connection, "photos-lmivp");
+            serve(connection, "cron.list", &json!({}), &json!({"jobs": [], "count": 0}));
+            let newest = json!({"runs": skipped(100..300), "count": 200});
+            let params = json!({"jobId": "photos-lmivp", "limit": 200});
+            serve(connection, "cron.runs", &params, &newest);
+            let params = json!({"jobId": "photos-lmivp", "limit": 200, "beforeId": 100});
+            let count = rest.len();
+            serve(connection, "cron.runs", &params, &json!({"runs": rest, "count": count}));
+            if ran {
+                serve(
+                    connection,
+                    "run.why",
+                    &json!({"sessionKey": key, "runId": "cron-7"}),
+                    &json!({"sessionKey": key, "runId": "cron-7", "startedAt": 1, "end": "open", "left": 0,
+                        "usage": {"input": 0, "output": 0, "total": 0}, "steps": []}),
+                );
+            }
+        })
+    };
+    let mut times = skipped(8..100);
+    times
+        .push(json!({"id": 7, "jobId": "photos-lmivp", "ts": 8, "status": "ok", "sessionKey": key, "runId": "cron-7"}));
+    let told = why(times, true).ok();
+    assert!(told.stdout.contains(&format!("Run cron-7 in {key}")), "{}", told.stdout);
+    let none = why(skipped(90..100), false).failed(1);
+    assert!(
+        none.stderr
+            .contains("None of the 210 recorded times of the job photos-lmivp called a model."),
+        "{}",
+        none.stderr
+    );
 }
 
 #[test]
@@ -127,7 +177,7 @@ fn au7_an_unknown_id_is_refused_with_the_ids_that_why_takes() {
         no_run(connection, "abc");
         refuse(connection, "job.get", &json!({"job_id": "abc"}), "job.not_found", "");
         serve(connection, "cron.list", &json!({}), &json!({"jobs": [], "count": 0}));
-        let times = json!({"jobId": "abc", "limit": 50});
+        let times = json!({"jobId": "abc", "limit": 200});
         refuse(connection, "cron.runs", &times, "cron.not_found", "");
     })
     .failed(1);

@@ -265,7 +265,7 @@ pub const AUTH_REQUIRED: ErrorReason = ErrorReason {
     http: 401,
     exit: 3,
     text: "Token rejected.",
-    hint: "On the gateway's own machine, `gsv up` puts its token back. On another machine: `gsv invite client` there, then `gsv join CODE` here. A token of `--token` or of the environment comes before the stored one.",
+    hint: "On the gateway's own machine, `gsv up` puts its token back. On another machine: `gsv invite client` on the gateway's machine, then `gsv join CODE` here. A token of `--token` or of the environment comes before the stored one.",
 };
 
 /// The agent tried to use something that its definition does not allow, so the run was ended.

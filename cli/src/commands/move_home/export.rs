@@ -31,14 +31,21 @@ pub async fn run(context: &Context, args: DeployExport) -> Outcome {
     new_file::check(&file, args.force)?;
     let passphrase = new_passphrase(context.out, &args.passphrase)?;
     let client = context.connect().await?;
-    let home = ask::<MoveDescribe>(&client, gsv_protocol::NoParams {}).await?.home;
+    let home = ask::<MoveDescribe>(context.out, &client, gsv_protocol::NoParams {})
+        .await?
+        .home;
     let scratch = Scratch::make()?;
     let mut files = Vec::new();
     let mut size = 0;
     let mut cursor = None;
     loop {
-        let page = read(&client, cursor).await?;
-        let entry = store(&scratch, files.len() + 1, &page.text)?;
+        let page = read(context.out, &client, cursor).await?;
+        let stored = store(&scratch, files.len() + 1, &page.text);
+        let entry = if page.next.is_some() {
+            stored?
+        } else {
+            stored.map_err(after_last_page)?
+        };
         size += entry.size;
         files.push(entry);
         cursor = page.next;
@@ -50,13 +57,27 @@ pub async fn run(context: &Context, args: DeployExport) -> Outcome {
     let pages = files.len();
     let manifest = Manifest::of_home(home.clone(), env!("CARGO_PKG_VERSION"), host(), files);
     let (to, force) = (file.clone(), args.force);
-    let written = interruptible(move || write(&to, &passphrase, &manifest, &scratch, force)).await?;
+    let written = interruptible(move || write(&to, &passphrase, &manifest, &scratch, force))
+        .await
+        .map_err(after_last_page)?;
     let stays = naming_copy(STAYS_STOPPED, &context.account()?.url);
     context.out.show(document(&file, &home, pages, size, written), |_| {
         context.out.line(&file.display().to_string());
     });
     report(context.out, &file, pages, size, written, &stays);
     Ok(())
+}
+
+/// The gateway counts as exported since its last page was read (rule MV14), and there is no file.
+fn after_last_page(failure: Failure) -> Failure {
+    let next = format!(
+        "{} The gateway is noted as exported. Export it again while it is stopped, or go on with it: `gsv resume --exported`.",
+        failure.next
+    );
+    Failure {
+        next: next.trim_start().to_owned(),
+        ..failure
+    }
 }
 
 /// A new file in a folder has the date in its name.
@@ -73,14 +94,14 @@ fn host() -> String {
 }
 
 /// All parts of the page at a cursor.
-async fn read(client: &Client, cursor: Option<String>) -> Outcome<MoveReadResult> {
+async fn read(out: Output, client: &Client, cursor: Option<String>) -> Outcome<MoveReadResult> {
     let params = |part| MoveReadParams {
         cursor: cursor.clone(),
         part,
     };
-    let mut page = ask::<MoveRead>(client, params(None)).await?;
+    let mut page = ask::<MoveRead>(out, client, params(None)).await?;
     for part in 1..page.parts {
-        let more = ask::<MoveRead>(client, params(Some(part))).await?;
+        let more = ask::<MoveRead>(out, client, params(Some(part))).await?;
         if more.parts != page.parts || more.next != page.next {
             return Err(Failure::later(
                 "A page of the home has changed while it was read.",

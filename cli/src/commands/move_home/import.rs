@@ -48,7 +48,7 @@ pub async fn run(context: &Context, args: DeployImport) -> Outcome {
     let (manifest, scratch) = interruptible(move || unpack(&path, &passphrase)).await?;
     let home = manifest.moved.clone().ok_or_else(|| no_export(&file))?;
     let client = context.connect().await?;
-    let begun = begin(&client, &home).await?;
+    let begun = begin(context.out, &client, &home).await?;
     if begun.is_done {
         client.close().await;
         let removed = begun.removed_secrets.unwrap_or_default();
@@ -72,9 +72,10 @@ pub async fn run(context: &Context, args: DeployImport) -> Outcome {
         }
         let entry = &manifest.files[page as usize - 1];
         let text = fs::read_to_string(scratch.path(&entry.path)).or_fail("read a temporary file", DISK)?;
-        send(&client, &home, page, &text).await?;
+        send(context.out, &client, &home, page, &text).await?;
     }
     let totals = ask::<MoveFinish>(
+        context.out,
         &client,
         MoveFinishParams {
             move_id: home.move_id.clone(),
@@ -92,7 +93,7 @@ pub async fn run(context: &Context, args: DeployImport) -> Outcome {
 
 async fn cancel(context: &Context) -> Outcome {
     let client = context.connect().await?;
-    let done = ask::<MoveCancel>(&client, gsv_protocol::NoParams {}).await?;
+    let done = ask::<MoveCancel>(context.out, &client, gsv_protocol::NoParams {}).await?;
     client.close().await;
     let words = if done.was_begun {
         "The import was given up, and what it has written is removed."
@@ -144,11 +145,11 @@ fn no_export(file: &Path) -> Failure {
     )
 }
 
-async fn begin(client: &Client, home: &MoveHome) -> Outcome<MoveBeginResult> {
-    ask::<MoveBegin>(client, MoveBeginParams { home: home.clone() }).await
+async fn begin(out: Output, client: &Client, home: &MoveHome) -> Outcome<MoveBeginResult> {
+    ask::<MoveBegin>(out, client, MoveBeginParams { home: home.clone() }).await
 }
 
-async fn send(client: &Client, home: &MoveHome, page: u32, text: &str) -> Outcome {
+async fn send(out: Output, client: &Client, home: &MoveHome, page: u32, text: &str) -> Outcome {
     let parts = parts(text);
     let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
     for (part, text) in (0..).zip(parts) {
@@ -159,7 +160,7 @@ async fn send(client: &Client, home: &MoveHome, page: u32, text: &str) -> Outcom
             parts: count,
             text: text.to_owned(),
         };
-        ask::<MoveWrite>(client, params).await?;
+        ask::<MoveWrite>(out, client, params).await?;
     }
     Ok(())
 }
@@ -200,7 +201,7 @@ async fn awake(context: &Context, home: &MoveHome) -> Outcome {
         sleep(AWAKE_PAUSE).await;
         let asked = async {
             let client = context.connect().await?;
-            let begun = begin(&client, home).await?;
+            let begun = begin(context.out, &client, home).await?;
             client.close().await;
             Ok(begun.is_done)
         };

@@ -11,16 +11,18 @@ use std::time::Duration;
 
 use gsv_protocol::Method;
 
-use super::patiently::patiently;
+use super::rate_limit::retry_rate_limited;
 use crate::client::Client;
 use crate::exit::Outcome;
+use crate::output::Output;
 
 /// The gateway joins the pieces of a large file before it answers.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// A home has more pages than a client may send requests in a minute.
-async fn ask<M: Method>(client: &Client, params: M::Params) -> Outcome<M::Result>
+
+/// A home has more pages than a client may send requests in a minute (rule MV18).
+async fn ask<M: Method>(out: Output, client: &Client, params: M::Params) -> Outcome<M::Result>
 where
     M::Params: Clone,
 {
-    patiently(|| client.call_within::<M>(params.clone(), PATIENCE)).await
+    retry_rate_limited(out, || client.call_within::<M>(params.clone(), PATIENCE)).await
 }

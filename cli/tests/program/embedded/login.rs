@@ -138,6 +138,31 @@ fn a_config_of_another_gateway_is_not_changed() {
 }
 
 #[test]
+fn bk25_where_no_login_of_the_own_gateway_is_known_it_is_said_with_what_to_do() {
+    let gateway = Embedded::new();
+    let config = "url = \"wss://gsv.example.com/ws\"\ntoken = \"gsv_client_abc_def\"\n";
+    gateway.home.write_config(config);
+    gateway.up().ok();
+    let logins = gateway.home.config_dir().join("logins.json");
+    fs::remove_file(&logins).unwrap();
+    // While it runs, and at its next start.
+    let running = gateway.up().ok();
+    gateway.gsv(&["down"]).ok();
+    let next = gateway.up().ok();
+    for run in [running, next] {
+        assert!(run.stderr.contains("no token of this gateway is known"), "{run:?}");
+        assert!(run.stderr.contains("`gsv down && gsv up --new-token`"), "{run:?}");
+    }
+    // The way that it names.
+    gateway.gsv(&["down"]).ok();
+    let port = gateway.port.to_string();
+    let new = gateway.gsv(&["up", "--new-token", "--port", &port]).ok();
+    assert!(new.stderr.contains("which has its token from"), "{new:?}");
+    assert!(fs::read_to_string(logins).unwrap().contains("gsv_admin_"));
+    assert_eq!(fs::read_to_string(gateway.home.config_file()).unwrap(), config);
+}
+
+#[test]
 fn bk25_the_address_that_a_node_has_joined_stays_in_the_config() {
     let pinned = format!("wss://127.0.0.1:28201/ws#sha256={}", "7d".repeat(32));
     for url in ["wss://gsv.example.com/ws", &pinned, "ws://127.0.0.1:1/ws"] {
@@ -157,8 +182,13 @@ fn bk25_the_address_that_a_node_has_joined_stays_in_the_config() {
         assert!(next.stderr.contains(&own), "{next:?}");
         assert_eq!(fs::read_to_string(gateway.home.config_file()).unwrap(), config);
         // The way back that it names.
-        gateway.gsv(&["local-config", "unset", "url"]).ok();
+        let unset = gateway.gsv(&["local-config", "unset", "url"]).ok();
+        assert!(unset.stderr.contains("config.toml.old"), "{unset:?}");
+        let kept = gateway.home.config_file().with_extension("toml.old");
+        assert_eq!(fs::read_to_string(kept).unwrap(), config, "the joined login is whole");
         let back = gateway.gsv(&["up"]).ok();
+        let stored = fs::read_to_string(gateway.home.config_file()).unwrap();
+        assert!(!stored.contains("gsv_node_abc_def"), "{stored}");
         assert!(back.stderr.contains("Address and token are stored"), "{back:?}");
         let down = gateway.gsv(&["down"]).ok();
         assert!(

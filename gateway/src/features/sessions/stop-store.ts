@@ -52,7 +52,8 @@ export class StopStore {
     const present = this.state();
     if (this.#db.kv.get<string>(STARTED_STOPPED) === id && present?.by === by) return;
     // In one commit, because nothing waits between them.
-    this.stop({ since: present?.since ?? since, by }, keys());
+    const exported = present?.exportedAt === undefined ? {} : { exportedAt: present.exportedAt };
+    this.stop({ since: present?.since ?? since, by, ...exported }, keys());
     this.#db.kv.put(STARTED_STOPPED, id);
   }
   /** The home was read to its end while everything is stopped: it may be live elsewhere (rule MV14). */

@@ -9,21 +9,19 @@ import { removesFromStore } from "./git-store.ts";
 import { setsRemover } from "./given-to-git.ts";
 import { byRsync } from "./rsync.ts";
 import { isFolderOfTool } from "./set-folders.ts";
+import { removesStored } from "./stored-files.ts";
 import { asGit, GIT_PROGRAM, nameOf } from "../wrappers.ts";
 
 /** Names by which a command deletes that is written somewhere in the arguments of another one. */
 export const DELETERS: ReadonlySet<string> = new Set(
   (
     "rm grm srm zf_rm remove-item wipe unlink shred truncate rimraf premove rmrf find gfind bfs git rsync tar gtar bsdtar star cmake zip 7z 7za 7zr 7zz rar rclone " +
-    "aws gsutil s3cmd s5cmd mc gcloud azcopy hdfs hadoop borg btrfs zfs hg svn bzr fossil zstd lz4 gio lha fdupes jdupes rdfind tmpreaper tmpwatch"
+    "aws gsutil s3cmd s5cmd mc gcloud azcopy hdfs hadoop ozone borg restic kopia duplicity btrfs zfs zpool hg svn bzr fossil zstd lz4 gio lha fdupes jdupes rdfind tmpreaper tmpwatch"
   ).split(" "),
 );
 
 /** Whether a word names such a program, with the subcommands of git that are programs. */
 export const namesDeleter = (word = ""): boolean => DELETERS.has(nameOf(word)) || GIT_PROGRAM.test(word);
-
-/** Words with which programs for buckets, clusters, backups and file systems remove what is stored there. */
-const REMOVES_STORED = /^(?:rm|rb|remove|delete|destroy|prune|purge|-rmr?|-expunge|--remove|--delete(?:-[a-z-]{1,30})?)(?:=.*)?$/;
 
 /** How many files a command names for deletion, without those in temporary folders. */
 export function countOf([program, ...args]: readonly string[], trust: TemporaryTrust): number | "many" {
@@ -114,10 +112,15 @@ export function countOf([program, ...args]: readonly string[], trust: TemporaryT
     case "azcopy":
     case "hdfs":
     case "hadoop":
+    case "ozone":
     case "borg":
+    case "restic":
+    case "kopia":
+    case "duplicity":
     case "btrfs":
     case "zfs":
-      return args.some((arg) => REMOVES_STORED.test(arg)) ? "many" : 0;
+    case "zpool":
+      return removesStored(name, args) ? "many" : 0;
     case "s3cmd":
     case "lftp":
       return byMirror(args);

@@ -61,8 +61,9 @@ const CLEARS = /\b(?:venv|EnvBuilder|virtualenv)\b[^\n]{0,300}\bclear\s{0,9}=\s{
 /** JavaScript that deletes a folder by an option, which may stand anywhere in the code. `rm` is a function, not the program. */
 const REMOVES_WITH_OPTION =
   /\brm(?:dir)?(?:Sync\b|\s{0,9}\(|`?\s{0,9}[\]}:]|\?\.|\.(?:call|apply|bind)\b)|\bDeno\b[^;]{0,20}\bremove|\bremove(?:Sync)?\b[^;]{0,20}\bDeno/;
-/** R deletes a folder by an argument of `unlink`, whose name may be cut short. */
-const REMOVES_IN_R = /\bunlink\s{0,9}\([^)]{0,300}(?:[(,]\s{0,9}r\w{0,8}\s{0,9}=(?![>=])|,\s{0,9}T(?:RUE)?\b)|\bdir_delete\b/;
+/** R deletes a folder by an argument of `unlink`, whose name may be cut short, and may give the function another name. */
+const REMOVES_IN_R =
+  /\bunlink\s{0,9}\([^;]{0,300}(?:[(,]\s{0,9}r\w{0,8}\s{0,9}=(?![>=]|\s{0,9}(?:F(?:ALSE)?\b|0))|,\s{0,9}(?:T(?:RUE)?\b|1\s{0,9}\)|!0))|\bunlink\b[^;]{0,300};?[^;]{0,300}\brecursive\s{0,9}=\s{0,9}(?:T|1|!0)|\bdir_(?:delete|ls)\b|\bfile\.remove\s{0,9}\(\s{0,9}dir\s{0,9}\(/;
 const IS_RECURSIVE = /\brecursive\b|\\(?:x|u)/;
 /** Functions of several languages that list a folder or get a list from elsewhere; with a function that deletes one file. */
 const LISTS =

@@ -1,5 +1,5 @@
 /** Stopping everything (rules ST1-ST5): real sessions, and fake ones for what they are told. */
-import { reset, runDurableObjectAlarm } from "cloudflare:test";
+import { reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { GatewayStopResult } from "../../../../protocol/gen/types.ts";
 import { parts } from "../../../src/app/compose.ts";
@@ -130,6 +130,24 @@ test("[BK23] a restored copy is stopped before it does anything, and only the co
   // An earlier version let it act although it had its mark.
   await restart("copy-1");
   expect(await (await client()).ok("gateway.status")).toMatchObject({ stopped: { by: "gsv restore" } });
+});
+
+test("[MV14] [BK23] a restored copy of a home that was exported says both, and needs both answers", async () => {
+  fakeSessions();
+  admin = await client();
+  await admin.ok("gateway.stop");
+  await runInDurableObject(gateway(), (_gateway, { storage }) => {
+    storage.kv.put("stop-state", { ...storage.kv.get<object>("stop-state"), exportedAt: 5 });
+  });
+  const copy = vi.spyOn(parts, "restoredCopy").mockReturnValue({ id: "copy-2", resume: "GSV_HOME=/copy gsv resume" });
+  await evict(gateway());
+  admin = await client();
+  expect(await admin.ok("gateway.status")).toMatchObject({ stopped: { by: "gsv restore", exportedAt: 5 } });
+  copy.mockReturnValue(undefined);
+  await evict(gateway());
+  admin = await client();
+  expect((await admin.refused("gateway.resume")).reason).toBe("gateway.exported");
+  expect(await admin.ok("gateway.resume", { exported: true })).toMatchObject({ wasStopped: true });
 });
 
 test("[ST3] a session that does not answer is told again, and the stop itself does not wait for it", async () => {
