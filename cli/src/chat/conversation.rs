@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use gsv_link::{Events, Link};
 use gsv_protocol::NoParams;
+use gsv_protocol::errors;
 use gsv_protocol::methods::{GatewayStatus, SessionPreview, SessionSubscribe};
 use gsv_protocol::types::{
     ApprovalEntry, ApprovalResolveParams, ApprovalResolveResult, ChatEvent, RunState, SessionEventKind,
@@ -22,8 +23,8 @@ use super::turn::{Ids, Input, Request, Turn};
 use super::view::View;
 use crate::client::{Account, is_here, link_failure, never_connected};
 use crate::commands::messages::{by_itself, question_before};
-use crate::commands::stop::knows_stop;
-use crate::exit::Outcome;
+use crate::commands::stop::{explain, knows_stop};
+use crate::exit::{Failure, Outcome};
 
 /// Messages among which a run's question is looked for.
 const QUESTION_AMONG: u8 = 50;
@@ -89,15 +90,33 @@ impl Conversation {
     /// Sends a message and shows its answer until the run ends. Ctrl-C stops the run.
     pub async fn turn(&mut self, request: Request, view: &mut View, interrupts: &mut Signal) -> Outcome {
         let mut running = self.start(request, view);
-        loop {
+        let result = loop {
             let input = tokio::select! {
                 biased;
                 _ = interrupts.recv() => Input::Interrupted,
                 input = running.next() => input,
             };
             if let Some(result) = running.handle(input, view) {
-                return result;
+                break result;
             }
+        };
+        match result {
+            Err(failure) => Err(self.explained(failure).await),
+            done => done,
+        }
+    }
+
+    /// A restored copy and a home that was exported need more than a plain resume (rules BK23, MV14).
+    async fn explained(&self, failure: Failure) -> Failure {
+        if !failure.is(&errors::GATEWAY_STOPPED) {
+            return failure;
+        }
+        match self.stopped().await {
+            Some(state) => Failure {
+                next: self.followed.after_resume(&explain(&state, &self.url).1),
+                ..failure
+            },
+            None => failure,
         }
     }
 

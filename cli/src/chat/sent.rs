@@ -1,5 +1,6 @@
 //! The gateway's answer to the message of a turn: which run answers it, or what became of a command. Pure.
 
+use gsv_protocol::errors;
 use gsv_protocol::types::{ChatAbortParams, ChatSendResult, RunId, WhileBusy};
 
 use super::catch_up::CatchUp;
@@ -24,13 +25,13 @@ impl Turn<'_> {
                     return Ok(self.without_its_mode(run_id));
                 }
                 if stopped == Some(true) {
-                    return Err(Failure::later(
-                        "GSV is stopped. The message is accepted and waits.",
-                        format!(
-                            "Go on with `gsv resume`; the answer is then in `gsv session show {}`.",
-                            self.followed.session
-                        ),
-                    ));
+                    let message = "GSV is stopped. The message is accepted and waits.";
+                    let next = self.followed.after_resume("Go on with `gsv resume`.");
+                    let reason = Some(errors::GATEWAY_STOPPED.reason.to_owned());
+                    return Err(Failure {
+                        reason,
+                        ..Failure::later(message, next)
+                    });
                 }
                 self.show_early("");
                 self.accepted = true;

@@ -160,7 +160,7 @@ async fn listed_workspace(
     }
     let folder = workspace_folder(place);
     let client = context.connect().await?;
-    let listing = list_workspace(&client, &folder, agent).await?;
+    let listing = list_workspace(&client, &folder, agent, context.out).await?;
     client.close().await;
     Ok((Endpoint::Remote(format!("gsv:{folder}")), Some(listing)))
 }

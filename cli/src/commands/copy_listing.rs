@@ -9,11 +9,12 @@ use gsv_node::is_temp_name;
 use gsv_protocol::methods::WorkspaceList;
 use gsv_protocol::types::{AgentId, WorkspaceListParams};
 
-use super::patiently::patiently;
+use super::rate_limit::retry_rate_limited;
 use super::workspace_file::too_many_files;
 use crate::clean::{one_line, visible};
 use crate::client::Client;
 use crate::exit::{Failure, Outcome};
+use crate::output::Output;
 
 /// Files and folders of one command.
 const MOST: usize = 100_000;
@@ -158,7 +159,7 @@ fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
 }
 
 /// Files of the workspace. `root`: as `workspace_folder` gives it.
-pub async fn list_workspace(client: &Client, root: &str, agent: Option<&AgentId>) -> Outcome<Listing> {
+pub async fn list_workspace(client: &Client, root: &str, agent: Option<&AgentId>, out: Output) -> Outcome<Listing> {
     let mut listing = Listing::default();
     let mut open = vec![root.to_owned()];
     while let Some(folder) = open.pop() {
@@ -167,7 +168,7 @@ pub async fn list_workspace(client: &Client, root: &str, agent: Option<&AgentId>
             agent_id: agent.cloned(),
         };
         // A workspace may have more folders than a client may ask about in a minute.
-        let listed = patiently(|| client.call::<WorkspaceList>(params.clone())).await?;
+        let listed = retry_rate_limited(out, || client.call::<WorkspaceList>(params.clone())).await?;
         if listed.truncated == Some(true) {
             return Err(too_many_files(&folder));
         }

@@ -75,7 +75,6 @@ pub mod nodes;
 pub mod notifications;
 mod own_gateway;
 pub mod pair;
-mod patiently;
 pub mod prompt;
 mod rate_limit;
 pub mod search;

@@ -19,11 +19,6 @@ pub async fn retry_rate_limited<T, F: Future<Output = Outcome<T>>>(out: Output, 
     retry(PAUSE, ask, tell).await
 }
 
-/// For a command that shows its own progress.
-pub async fn retry_silently<T, F: Future<Output = Outcome<T>>>(ask: impl FnMut() -> F) -> Outcome<T> {
-    retry(PAUSE, ask, || {}).await
-}
-
 async fn retry<T, F: Future<Output = Outcome<T>>>(
     pause: Duration,
     mut ask: impl FnMut() -> F,

@@ -562,3 +562,25 @@ fn st5_a_message_whose_run_a_stop_of_everything_ended_says_how_to_go_on() {
     let said = finish(child).failed(1).stderr;
     assert!(said.contains("Go on with `gsv resume`"), "{said}");
 }
+
+#[test]
+fn mv14_a_message_to_a_gateway_whose_home_was_exported_says_what_lets_it_go_on() {
+    let gateway = FakeGateway::new().serving(&["gateway.status"]);
+    let home = gateway.home();
+    let child = start(&home, &["hello"]);
+    let mut connection = gateway.accept();
+    let sent = connection.expect("chat.send");
+    let run = sent.params["runId"].clone();
+    connection.answer(
+        &sent,
+        &json!({"status": "started", "runId": run, "queued": true, "seq": 1, "stopped": true}),
+    );
+    let status = connection.expect("gateway.status");
+    let stopped = json!({"since": 1, "by": "cli", "exportedAt": 2});
+    connection.answer(&status, &json!({"version": "1", "stopped": stopped}));
+    let said = finish(child).failed(4).stderr;
+    assert!(
+        said.contains("Its home was exported at") && said.contains("gsv session show"),
+        "{said}"
+    );
+}
