@@ -8,6 +8,7 @@
 
 use std::env;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd;
 
 use serde::Serialize;
 
@@ -15,6 +16,7 @@ use crate::above::Above;
 use crate::clean::{clean, one_line};
 use crate::exit::{Exit, Failure};
 use crate::table::Table;
+use crate::width::reflow;
 
 /// Columns assumed when the terminal doesn't say.
 const DEFAULT_COLUMNS: usize = 80;
@@ -57,6 +59,8 @@ pub struct Output {
     pub repaints: bool,
     colour_out: bool,
     colour_err: bool,
+    /// stderr is a terminal.
+    tty_err: bool,
     /// A line editor has the terminal: everything is printed above its line.
     above: Option<&'static Above>,
 }
@@ -72,6 +76,7 @@ impl Output {
             repaints: tty && !is_dumb,
             colour_out: colour && tty,
             colour_err: colour && io::stderr().is_terminal(),
+            tty_err: io::stderr().is_terminal(),
             above: None,
         }
     }
@@ -98,6 +103,7 @@ impl Output {
             repaints: false,
             colour_out: false,
             colour_err: false,
+            tty_err: false,
             above: None,
         }
     }
@@ -129,6 +135,12 @@ impl Output {
     /// One line of our own making to stdout.
     pub fn line(self, text: &str) {
         self.write_out(&format!("{text}\n"));
+    }
+
+    /// Sentences of our own making to stdout: on a terminal, broken between words (CT15).
+    pub fn sentences(self, text: &str) {
+        let text = wrapped(text, self.tty.then(|| told_columns(io::stdout())).flatten());
+        self.line(&text);
     }
 
     /// A piece of our own making to stdout, at once, without a line end.
@@ -203,14 +215,21 @@ impl Output {
         }
     }
 
-    /// A note for a person, on stderr.
+    /// A note for a person, on stderr: on a terminal, broken between words (CT15).
     pub fn note(self, text: &str) {
-        self.write_err(&format!("{text}\n"));
+        self.write_err(&format!("{}\n", wrapped(text, self.note_columns())));
     }
 
     /// A question to a person, on stderr; the answer is typed behind it.
     pub fn prompt(self, text: &str) {
-        self.write_err(text);
+        self.write_err(&wrapped(text, self.note_columns()));
+    }
+
+    fn note_columns(self) -> Option<usize> {
+        if self.above.is_some() {
+            return told_columns(io::stdout());
+        }
+        self.tty_err.then(|| told_columns(io::stderr())).flatten()
     }
 
     /// A piece of what another program says to a person, cleaned by the caller, on stderr.
@@ -268,6 +287,16 @@ impl Output {
             None => write_err(text),
         }
     }
+}
+
+/// The columns of a terminal. None: it does not tell them, so nothing is broken.
+fn told_columns(terminal: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(terminal).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+fn wrapped(text: &str, columns: Option<usize>) -> String {
+    columns.map_or_else(|| text.to_owned(), |columns| reflow(text, columns))
 }
 
 /// A line for the parent process, on stdout. Best effort: the parent may be gone.

@@ -25,7 +25,7 @@ pub fn time_zone(text: &str) -> Result<String, String> {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "You can run this command again: settings stay unless an option or an answer changes them. Without a terminal, or with --yes, it asks nothing and uses the defaults."
+    after_help = "You can run this command again: settings stay unless an option or an answer changes them. With --yes it asks nothing and uses the defaults. Without a terminal it needs --yes or --provider."
 )]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct Setup {
@@ -56,13 +56,13 @@ pub struct Setup {
     /// Do not link gsv into ~/.local/bin
     #[arg(long)]
     pub no_path: bool,
-    /// First message to the agent; with --json none is sent
-    #[arg(long, value_name = "TEXT", default_value = "hello")]
-    pub message: String,
+    /// First message to the agent; with --json none is sent [default: hello, where the conversation has no messages yet]
+    #[arg(long, value_name = "TEXT")]
+    pub message: Option<String>,
     /// Send no first message
     #[arg(long, conflicts_with = "message")]
     pub no_message: bool,
-    /// Ask nothing
+    /// Ask nothing, and use the defaults
     #[arg(short, long)]
     pub yes: bool,
 }
@@ -80,7 +80,7 @@ impl Setup {
             services: false,
             no_services: false,
             no_path: false,
-            message: String::new(),
+            message: None,
             no_message: true,
             yes: false,
         }

@@ -107,7 +107,7 @@ impl Talk<'_> {
                     let is_help = matches!(&input, Input::Commanded(text, Ok(_)) if text == "/help");
                     let end = running.handle(input, &mut self.view);
                     if is_help {
-                        self.out.line(HELP_HERE);
+                        self.out.sentences(HELP_HERE);
                     }
                     match end {
                         Some(result) => break result,
@@ -143,7 +143,7 @@ impl Talk<'_> {
             self.tell_the_end(began.elapsed());
         }
         if is_help && result.is_ok() {
-            self.out.line(HELP_HERE);
+            self.out.sentences(HELP_HERE);
         }
         result.map(|()| Goes::On)
     }

@@ -262,7 +262,7 @@ impl Kind {
     fn answer(&self, text: &str) {
         match self {
             Self::Live(out, _) | Self::Lines(out, _) | Self::Plain(out, _) => {
-                out.piece(&format!("{}\n", clean(text).trim_end_matches('\n')));
+                out.sentences(clean(text).trim_end_matches('\n'));
             }
             Self::Json(_) => {}
         }

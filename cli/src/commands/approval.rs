@@ -33,7 +33,7 @@ pub async fn run(context: &Context, command: ApprovalCommand) -> Outcome {
                 }
                 for entry in &result.approvals {
                     for line in question(entry, now_ms(), Place::Shell) {
-                        out.line(&line);
+                        out.sentences(&line);
                     }
                     out.line("");
                 }
@@ -45,7 +45,7 @@ pub async fn run(context: &Context, command: ApprovalCommand) -> Outcome {
             let entry = find(context, &asked).await?;
             out.show(entry, |entry| {
                 for line in question(&entry, now_ms(), Place::Shell) {
-                    out.line(&line);
+                    out.sentences(&line);
                 }
             });
             Ok(())
@@ -67,7 +67,7 @@ pub async fn run(context: &Context, command: ApprovalCommand) -> Outcome {
                 } else {
                     for grant in &result.grants {
                         for line in granted(grant, &actors, now_ms()) {
-                            out.line(&line);
+                            out.sentences(&line);
                         }
                     }
                     out.aside("End one with `gsv approval revoke ID`.");

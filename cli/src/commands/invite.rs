@@ -73,6 +73,7 @@ async fn create(context: &Context, kind: InviteKind, args: Invite) -> Outcome {
         ));
     }
     let account = context.account()?;
+    let is_given = !address.is_empty();
     let (addresses, pin) = reach(&account.url, address)?;
     let invited = context.ask::<InviteCreate>(InviteCreateParams { kind, name }).await?;
     if let Some(warning) = &invited.warning {
@@ -96,7 +97,17 @@ async fn create(context: &Context, kind: InviteKind, args: Invite) -> Outcome {
         clean(&invited.invite_id)
     ));
     out.aside(&format!("It connects to {}.", code.addresses.join(" or ")));
+    // The one who names such an address has a tunnel there.
+    if !is_given && code.addresses.iter().all(|address| is_only_here(address)) {
+        out.warn("no other machine reaches this address: the gateway listens for programs on this machine. Let it listen for others: `gsv down`, then `gsv up --listen 0.0.0.0:8788`, and make another invitation. Behind a tunnel or proxy with TLS: give its name with --address.");
+    }
     Ok(())
+}
+
+fn is_only_here(address: &str) -> bool {
+    address
+        .parse::<SocketAddr>()
+        .is_ok_and(|address| address.ip().is_loopback())
 }
 
 /// The addresses of the gateway as other machines reach it, and the certificate that it has there.
@@ -199,6 +210,18 @@ mod tests {
         assert_eq!(of_this_machine(None, given()).unwrap(), (given(), None));
         let alone = of_this_machine(None, vec![]).unwrap_err();
         assert!(alone.next.contains("gsv up --listen"), "{alone:?}");
+    }
+
+    #[test]
+    fn rm10_an_address_of_this_machine_alone_is_known() {
+        for (address, only_here) in [
+            ("127.0.0.1:8938", true),
+            ("[::1]:8938", true),
+            ("192.168.1.7:8938", false),
+            ("gsv.example.org:443", false),
+        ] {
+            assert_eq!(is_only_here(address), only_here, "{address}");
+        }
     }
 
     #[test]

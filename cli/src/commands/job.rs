@@ -133,7 +133,7 @@ fn show(context: &Context, job: &AgentJob, waiting: &[ApprovalEntry]) {
     out.line("");
     for entry in waiting {
         for line in question(entry, now_ms(), Place::Shell) {
-            out.line(&line);
+            out.sentences(&line);
         }
     }
     out.aside(&how_to_answer(waiting));

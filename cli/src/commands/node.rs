@@ -19,7 +19,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::context::Context;
 use super::local::Local;
 use super::node_files::log_file;
-use super::node_token::{INVITATION, Tokens, get_token, kind_of};
+use super::node_token::{INVITATION, Tokens, get_token, kind_of, name_taken, other_name};
 use super::own_gateway::is_own;
 use crate::args::Node;
 use crate::clean::clean;
@@ -120,6 +120,7 @@ async fn serve(context: &Context, args: Node) -> Result<(), Ended> {
         is_ours: config.get(Key::Url).is_none_or(|known| known == url),
         config: &mut config,
         file: state_dir.join("token.json"),
+        command: "gsv node",
     };
     let token = tokens.find(context).await?;
     let is_nodes = kind_of(&token) == Some("node");
@@ -151,7 +152,7 @@ async fn serve(context: &Context, args: Node) -> Result<(), Ended> {
     )
     .await;
     ended.map_err(|error| {
-        let failure = name_taken(&error, &id, is_nodes)
+        let failure = refused_name(&error, &id, is_nodes, has_admin)
             .or_else(|| refused(&error, &id, is_given, has_admin))
             .or_else(|| runs_already(&error, &id))
             .unwrap_or_else(|| fatal(&error));
@@ -183,15 +184,18 @@ pub fn sandbox_settings(policy: NodePolicy, name: &str) -> Outcome<SandboxSettin
 }
 
 /// A node with a valid token of its own is refused only while another machine is connected under its name.
-fn name_taken(error: &NodeError, id: &str, is_nodes: bool) -> Option<Failure> {
+fn refused_name(error: &NodeError, id: &str, is_nodes: bool, has_admin: bool) -> Option<Failure> {
     let NodeError::Link(LinkError::Refused { error }) = error else {
         return None;
     };
+    let next = if has_admin {
+        other_name("gsv node")
+    } else {
+        "Use another name: `gsv invite node --name OTHER` on the gateway's machine, then run its line here.".to_owned()
+    };
     (is_nodes && error.reason == errors::AUTH_FORBIDDEN.reason).then(|| Failure {
-        message: format!("Another machine is connected to the gateway as `{id}`, with another token."),
-        next: "Use another name: `gsv invite node --name OTHER` on the gateway's machine, then run its line here."
-            .to_owned(),
-        ..Failure::from_wire(error)
+        details: Failure::from_wire(error).details,
+        ..name_taken(id, &next)
     })
 }
 

@@ -9,12 +9,13 @@ use gsv_node::check_workspace;
 use gsv_protocol::NoParams;
 use gsv_protocol::methods::NodesList;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::context::{Context, block_on};
 use super::node::{fatal, host_name, no_name, private_folders, workspace, workspace_of};
-use super::node_files::{known_here, log_file, running, state_dir};
+use super::node_files::{Running, known_here, log_file, nodes_here, running, state_dir};
 use super::node_token::{Tokens, kind_of};
-use super::service::{Service, logs, wait_ready, with_installer};
+use super::service::{ByHand, Service, logs, wait_ready, with_installer};
 use crate::args::{NodeInstall, NodeLogs, NodeService};
 use crate::client::find_url;
 use crate::config::{Config, Key, check_node_id};
@@ -24,6 +25,8 @@ use crate::node_policy;
 use crate::paths;
 use crate::service::{Kind, Manager, Part, Phase, Records, Spec, prefix};
 
+/// For a glance at the gateway.
+const ASK_WITHIN: Duration = Duration::from_secs(5);
 /// For the way from this machine to the gateway.
 const ONLINE_WITHIN: Duration = Duration::from_secs(10);
 
@@ -187,6 +190,7 @@ fn store_token(context: &Context, id: &str, url: &str, state_dir: &Path, config:
             is_ours: config.get(Key::Url).is_none_or(|known| known == url),
             config,
             file: state_dir.join("token.json"),
+            command: "gsv node install",
         };
         tokens.find(context).await.map(drop)
     })
@@ -217,7 +221,50 @@ pub fn stop(context: &Context, args: &NodeService) -> Outcome {
 }
 
 pub fn status(context: &Context, args: &NodeService) -> Outcome {
-    service(&id_of(args)?)?.status(context.out)
+    let id = status_id(args)?;
+    service(&id)?.status(context.out, || {
+        let pid = match running(&id)? {
+            Running::No => return Ok(None),
+            Running::Somewhere => None,
+            Running::Process(pid) => Some(pid),
+        };
+        // Documents have what this machine knows.
+        let gateway = (!context.out.json).then(|| connection(context, &id));
+        let state = format!("running in a terminal (`gsv node --id {id}`)");
+        Ok(Some(ByHand { state, pid, gateway }))
+    })
+}
+
+/// Where no name is given and the usual node does not run, the one that does.
+fn status_id(args: &NodeService) -> Outcome<String> {
+    let usual = id_of(args);
+    if args.id.is_none()
+        && installed()?.is_empty()
+        && usual
+            .as_ref()
+            .is_ok_and(|id| running(id).is_ok_and(|runs| runs == Running::No))
+        && let [(only, _)] = nodes_here().as_slice()
+    {
+        return Ok(only.clone());
+    }
+    usual
+}
+
+/// Whether the gateway has the node now, for people.
+fn connection(context: &Context, id: &str) -> String {
+    let mut online = false;
+    let asked = block_on(async {
+        let asked = timeout(ASK_WITHIN, context.ask::<NodesList>(NoParams {})).await;
+        let listed = asked.unwrap_or_else(|_| Err(Failure::later("The gateway does not answer.", "")))?;
+        let mut nodes = listed.nodes.iter();
+        online = nodes.any(|node| node.online && node.node_id.as_str() == id);
+        Ok(())
+    });
+    match asked {
+        Ok(()) if online => "connected".to_owned(),
+        Ok(()) => format!("not connected; see why: `gsv node logs --id {id}`"),
+        Err(failure) => format!("not known: {}", failure.message),
+    }
 }
 
 pub fn show_logs(context: &Context, args: &NodeLogs) -> Outcome {

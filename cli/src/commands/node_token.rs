@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use gsv_protocol::NoParams;
-use gsv_protocol::methods::{TokensCreate, TokensList};
+use gsv_protocol::methods::{NodesList, TokensCreate, TokensList};
 use gsv_protocol::types::{TokenKind, TokensCreateParams, TokensCreateResult};
+use gsv_protocol::{NoParams, errors};
 use serde::{Deserialize, Serialize};
 
 use super::context::Context;
@@ -58,6 +58,8 @@ pub struct Tokens<'a> {
     /// The local config is for this gateway, or for none yet.
     pub is_ours: bool,
     pub file: PathBuf,
+    /// The command that takes another name.
+    pub command: &'static str,
 }
 
 /// `token.json`.
@@ -140,6 +142,16 @@ impl Tokens<'_> {
             expires_in_ms: None,
         };
         let client = admin.connect().await?;
+        // The gateway would refuse this machine while that one is connected, and the token would be left behind.
+        if let Ok(listed) = client.call::<NodesList>(NoParams {}).await
+            && listed
+                .nodes
+                .iter()
+                .any(|node| node.online && node.node_id.as_str() == self.id)
+        {
+            client.close().await;
+            return Err(name_taken(self.id, &other_name(self.command)));
+        }
         let TokensCreateResult { token, .. } = client.call::<TokensCreate>(params).await?;
         client.close().await;
         if self.is_in_config() {
@@ -160,6 +172,22 @@ impl Tokens<'_> {
             .out
             .aside(&format!("created a token for the node {} and stored it", self.id));
         Ok(token)
+    }
+}
+
+/// What a machine does whose name another one has, where it may make tokens.
+pub fn other_name(command: &str) -> String {
+    format!("Use another name: `{command} --id OTHER`.")
+}
+
+pub fn name_taken(id: &str, next: &str) -> Failure {
+    Failure {
+        reason: Some(errors::AUTH_FORBIDDEN.reason.to_owned()),
+        ..Failure::new(
+            Exit::Auth,
+            format!("Another machine is connected to the gateway as `{id}`, with another token."),
+            next,
+        )
     }
 }
 

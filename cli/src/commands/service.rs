@@ -32,6 +32,15 @@ pub struct Service {
     pub id: Option<String>,
 }
 
+/// A program that runs outside of a service.
+pub struct ByHand {
+    /// For people: how it was started.
+    pub state: String,
+    pub pid: Option<u32>,
+    /// For people: the node's connection.
+    pub gateway: Option<String>,
+}
+
 fn with_way_to_stop(id: &str, node: Running, failure: Failure) -> Failure {
     let next = match node {
         Running::No => {
@@ -162,7 +171,14 @@ impl Service {
         with_installer(|installer| installer.find(&self.name, &program))
     }
 
-    pub fn status(&self, out: Output) -> Outcome {
+    /// `by_hand`: how its program runs outside of a service, if it does.
+    pub fn status(&self, out: Output, by_hand: impl FnOnce() -> Outcome<Option<ByHand>>) -> Outcome {
+        if !self.is_installed()
+            && let Some(runs) = by_hand()?
+        {
+            self.show_by_hand(out, &runs);
+            return Ok(());
+        }
         let found = self.in_reach(self.find())?;
         let manager = service::find()?.name();
         if out.json {
@@ -205,6 +221,38 @@ impl Service {
                 format!("The service of {} is stopped.", self.what),
                 format!("Start it with `{}`.", self.command("start")),
             )),
+        }
+    }
+
+    /// It has no service, and needs none.
+    fn show_by_hand(&self, out: Output, runs: &ByHand) {
+        if out.json {
+            out.json_document(&json!({
+                "name": self.name,
+                "manager": null,
+                "file": null,
+                "installed": false,
+                "state": "running",
+                "pid": runs.pid,
+                "enabled": false,
+                "restarts": null,
+                "lingers": null,
+                "program": null,
+                "old": [],
+            }));
+            return;
+        }
+        out.fields([
+            ("service", Some("not installed".to_owned())),
+            ("state", Some(runs.state.clone())),
+            ("process", runs.pid.map(|pid| pid.to_string())),
+            ("gateway", runs.gateway.clone()),
+        ]);
+        if self.check().is_ok() {
+            out.aside(&format!(
+                "To start it with this machine, make it a service: `{}`.",
+                self.command("install")
+            ));
         }
     }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::context::Context;
 use super::local::Local;
 use super::login_report::{report_listening, report_login};
-use super::service::{Service, logs, wait_ready, with_installer};
+use super::service::{ByHand, Service, logs, wait_ready, with_installer};
 use crate::args::ServiceCommand;
 use crate::embedded::layout::Layout;
 use crate::embedded::state::Phase;
@@ -48,9 +48,23 @@ pub fn run(context: &Context, command: ServiceCommand) -> Outcome {
             Ok(())
         }
         ServiceCommand::Stop => service.stop(out),
-        ServiceCommand::Status => service.status(out),
+        ServiceCommand::Status => service.status(out, || Ok(by_hand(&Local::look(&layout)))),
         ServiceCommand::Logs(args) => logs(out, &layout.log(), &args, str::to_owned),
     }
+}
+
+/// The gateway that runs outside of a service.
+fn by_hand(found: &Local) -> Option<ByHand> {
+    let (state, pid) = match found {
+        Local::Running(state) => (
+            format!("{}, started by `gsv up`", found.words()),
+            Some(state.supervisor_pid),
+        ),
+        Local::Orphaned(_) | Local::Unknown => (found.words(), None),
+        Local::Stopped | Local::GaveUp(_) => return None,
+    };
+    let gateway = None;
+    Some(ByHand { state, pid, gateway })
 }
 
 /// Returns whether it was started now. Its gateway answers then.

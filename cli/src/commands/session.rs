@@ -18,7 +18,7 @@ use super::session_view::{described, list, preview, stats, with_questions};
 use super::{session_export, transcript};
 use crate::args::{self, SessionCommand, SessionSet};
 use crate::ask::confirm;
-use crate::clean::clean;
+use crate::clean::{clean, one_line};
 use crate::exit::{Failure, Outcome};
 use crate::table::Table;
 use crate::units::{bytes, counted, grouped, time};
@@ -96,16 +96,21 @@ pub async fn run(context: &Context, command: SessionCommand) -> Outcome {
         SessionCommand::Set(args) => {
             let params = patch(args)?;
             let session_key = params.session_key.clone();
+            let name = clean(session_key.as_str());
             let has_mode = params.settings.as_ref().is_some_and(|settings| settings.mode.is_some());
-            let mut words = format!("{} is changed", clean(session_key.as_str()));
+            let mut set = changes(&params);
             let result = context.ask::<SessionPatch>(params).await?;
             // The change is made, also when its end can't be asked for.
             if has_mode
                 && let Ok(now) = context.ask::<SessionGet>(SessionGetParams { session_key }).await
                 && let (Some(mode), Some(until)) = (now.settings.mode, now.settings.mode_until)
             {
-                words = format!("{words}; the mode {} holds until {}", mode.as_str(), time(until));
+                let plain = format!("mode {}", mode.as_str());
+                set.iter_mut()
+                    .filter(|change| **change == plain)
+                    .for_each(|change| *change = format!("{plain} until {}", time(until)));
             }
+            let words = format!("{name} from now on: {}", set.join(", "));
             out.done(&result, &words);
             out.warn_all(result.warnings.as_deref());
             Ok(())
@@ -220,6 +225,50 @@ async fn history(context: &Context, session_key: SessionKey) -> Outcome {
         out.aside("Read one with `gsv session show TRANSCRIPT`.");
     }
     Ok(())
+}
+
+/// What a change sets, for people.
+fn changes(params: &SessionPatchParams) -> Vec<String> {
+    let mut set = Vec::new();
+    if let Some(settings) = &params.settings {
+        if let Some(ModelPatch {
+            provider: Some(provider),
+            id: Some(id),
+        }) = &settings.model
+        {
+            set.push(format!("model {}/{}", clean(provider), clean(id)));
+        }
+        set.extend(
+            settings
+                .thinking_level
+                .map(|level| format!("thinking {}", level.as_str())),
+        );
+        set.extend(settings.system_prompt.as_ref().map(|_| "this system prompt".to_owned()));
+        set.extend(
+            settings
+                .max_tokens
+                .map(|most| format!("answers of at most {} tokens", grouped(most.into()))),
+        );
+        set.extend(settings.mode.map(|mode| format!("mode {}", mode.as_str())));
+    }
+    set.extend(
+        params
+            .label
+            .as_ref()
+            .map(|label| format!("label {}", one_line(label, 100))),
+    );
+    if let Some(policy) = &params.reset_policy {
+        set.extend(policy.mode.map(|mode| format!("reset {}", mode.as_str())));
+        set.extend(policy.at_hour.map(|hour| format!("daily reset at {hour}:00")));
+        set.extend(
+            policy
+                .idle_minutes
+                .map(|most| format!("idle reset after {}", counted(most.into(), "minute", "minutes"))),
+        );
+    }
+    let cleared = params.clear.iter().flatten();
+    set.extend(cleared.map(|name| format!("{} as configured", clean(name))));
+    set
 }
 
 fn patch(args: SessionSet) -> Outcome<SessionPatchParams> {

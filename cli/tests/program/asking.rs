@@ -215,7 +215,7 @@ fn s6_the_owner_is_approved_only_after_a_yes() {
         "firstMessage": "hi\u{1b}[2J", "code": "K7Q2AB", "waiting": 1}}});
     asks(
         &["pair", "approve", "whatsapp", "K7Q2AB", "--owner"],
-        "Owner[U+202E] (a) on whatsapp gets your own access: messages from there join your own conversation, with your notes and memory, and the agent uses your machines for them.\r\nTheir first message: hi[U+001B][2J\r\nIs this you?",
+        "Owner[U+202E] (a) on whatsapp gets your own access: messages from there join your own conversation,\r\n  with your notes and memory, and the agent uses your machines for them.\r\nTheir first message: hi[U+001B][2J\r\nIs this you?",
         ("pair.list", &pairs),
         (
             "pair.approve",

@@ -3,9 +3,15 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::common::fake_gateway::{FakeGateway, TOKEN};
+use crate::common::fake_gateway::{Connection, FakeGateway, TOKEN};
 use crate::common::{Home, finish, mode, signal, start};
 use serde_json::json;
+
+/// Before a token is made, the name is looked up.
+fn nobody_is_online(connection: &mut Connection) {
+    let request = connection.expect("nodes.list");
+    connection.answer(&request, &json!({"nodes": [], "count": 0}));
+}
 
 #[test]
 fn a_node_creates_its_token_and_stores_only_that() {
@@ -24,6 +30,7 @@ fn a_node_creates_its_token_and_stores_only_that() {
         .unwrap();
     let mut connection = gateway.accept();
     assert_eq!(connection.hello["auth"]["token"], TOKEN);
+    nobody_is_online(&mut connection);
     let request = connection.expect("tokens.create");
     assert_eq!(
         (&request.params["kind"], &request.params["nodeId"]),
@@ -357,6 +364,7 @@ fn runs(gateway: &FakeGateway, home: &Home, args: &[&str], new_token: Option<&st
     );
     if let Some(token) = new_token {
         let mut connection = gateway.accept();
+        nobody_is_online(&mut connection);
         let request = connection.expect("tokens.create");
         let id = &request.params["nodeId"];
         let entry = json!({"tokenId": "n1", "kind": "node", "nodeId": id, "last4": "beef", "createdAt": 1});

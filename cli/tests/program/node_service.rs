@@ -64,6 +64,8 @@ impl World {
     fn install_with(&self, options: &[&str]) -> (Run, Connection) {
         let child = start(self.installing().args(options).env("GSV_TOKEN", TOKEN));
         let mut minting = self.gateway.accept();
+        let looked_up = minting.expect("nodes.list");
+        minting.answer(&looked_up, &json!({"nodes": [], "count": 0}));
         let request = minting.expect("tokens.create");
         let entry = json!({"tokenId": "n1", "kind": "node", "nodeId": "laptop", "last4": "beef", "createdAt": 1});
         minting.answer(&request, &json!({"token": "gsv_node_n1_beef", "entry": entry}));
@@ -160,6 +162,29 @@ fn sv1_sv3_an_installed_node_connects_with_its_stored_token_and_is_removed_witho
 }
 
 #[test]
+fn rm13_no_token_is_made_for_a_name_that_another_machine_has() {
+    let world = World::new();
+    let work = world.home.root().join("work");
+    for command in [&["node"][..], &["node", "install"]] {
+        let args = [command, &["--id", "laptop", "--workspace", work.to_str().unwrap()]].concat();
+        let child = world.begin_as_admin(&args);
+        let mut connection = world.gateway.accept();
+        let request = connection.expect("nodes.list");
+        connection.answer(&request, &json!({"nodes": [laptop()], "count": 1}));
+        let run = finish(child).failed(3);
+        assert!(
+            run.stderr
+                .contains("Another machine is connected to the gateway as `laptop`"),
+            "{run:?}"
+        );
+        let next = format!("next: Use another name: `gsv {} --id OTHER`.", command.join(" "));
+        assert!(run.stderr.contains(&next), "{run:?}");
+        let config = fs::read_to_string(world.home.config_file()).unwrap();
+        assert!(!config.contains("laptop"), "{config}");
+    }
+}
+
+#[test]
 fn sv4_a_node_in_a_terminal_is_not_ended_by_an_installation() {
     let world = World::new();
     let (_, node) = world.install();
@@ -168,6 +193,25 @@ fn sv4_a_node_in_a_terminal_is_not_ended_by_an_installation() {
     let work = world.home.root().join("work");
     let mut child = world.begin(&["node", "--id", "laptop", "--workspace", work.to_str().unwrap()]);
     let node = world.gateway.accept();
+    // It is no service, and runs: no failure.
+    let asking = world.begin_as_admin(&["node", "status"]);
+    let mut asked = world.gateway.accept();
+    let request = asked.expect("nodes.list");
+    asked.answer(&request, &json!({"nodes": [laptop()], "count": 1}));
+    let shown = finish(asking).ok().stdout;
+    for words in [
+        "running in a terminal",
+        &child.id().to_string(),
+        "gateway  connected",
+        "not installed",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    let status = world.gsv(&["node", "status", "--json"]).ok().json();
+    assert_eq!(
+        (&status["installed"], &status["state"], &status["pid"]),
+        (&json!(false), &json!("running"), &json!(child.id()))
+    );
     let run = world.gsv(&["node", "install", "--id", "laptop"]).failed(1);
     assert!(
         run.stderr.contains("already runs outside of the service")

@@ -95,6 +95,13 @@ fn sv4_a_gateway_that_gsv_up_started_goes_on_as_the_service() {
     world.gsv(&["up"]).ok();
     assert_eq!(world.count(), 1);
     let before = world.gateway.pid("supervisorPid").unwrap();
+    let shown = world.gsv(&["service", "status"]).ok().stdout;
+    assert!(
+        shown.contains("running, started by `gsv up`") && shown.contains(&before.to_string()),
+        "{shown}"
+    );
+    let status = world.status();
+    assert_eq!((&status["installed"], &status["pid"]), (&json!(false), &json!(before)));
     let run = world.gsv(&["service", "install"]).ok();
     assert!(
         run.stderr.contains("outside of the service is stopped"),

@@ -145,6 +145,16 @@ fn session_settings_are_patched() {
     let warned = json!({"ok": true, "warnings": ["No key is set for X."]});
     let run = asked(&args, "session.patch", &params, &warned).ok();
     assert!(run.stderr.contains("warning: No key is set for X."), "{}", run.stderr);
+    let words = "main from now on: model a/b/c, thinking high, label x, reset idle, idle reset after 5 minutes";
+    assert!(run.stderr.contains(words), "{}", run.stderr);
+    let cleared = asked(
+        &["session", "set", "main", "--clear", "mode"],
+        "session.patch",
+        &json!({"sessionKey": "main", "clear": ["mode"]}),
+        &json!({"ok": true}),
+    );
+    let cleared = cleared.ok().stderr;
+    assert!(cleared.contains("main from now on: mode as configured"), "{cleared}");
     Home::new().gsv(["session", "set", "main"]).failed(2);
     Home::new()
         .gsv(["session", "set", "main", "--model", "nonsense"])

@@ -195,13 +195,54 @@ fn su1_without_a_person_what_no_option_says_stays() {
         }),
         Box::new(owner),
     ];
-    let args = ["setup", "--no-services", "--no-path", "--no-message", "--json"];
+    let args = ["setup", "--yes", "--no-services", "--no-path", "--no-message", "--json"];
     let run = fed(&home, &gateway, &args, "", plays).ok();
     assert_eq!(
         run.json(),
         json!({"model": model("google", "gemini-2.5-pro"), "timezone": "Asia/Tokyo", "services": false})
     );
     assert!(run.stderr.contains("work (groq/x) keeps its own model:"), "{run:?}");
+}
+
+#[test]
+fn su1_without_a_person_and_without_a_choice_nothing_is_done() {
+    let home = Home::new();
+    for (args, words) in [
+        (&["setup"][..], "Without a terminal nothing can be asked"),
+        (&["setup", "--name", "Sam", "--json"], "With --json nothing is asked"),
+    ] {
+        let run = home.gsv(args).failed(2);
+        assert!(run.stderr.contains(words), "{run:?}");
+        assert!(run.stderr.contains("`gsv setup --yes`"), "{run:?}");
+    }
+    assert!(!home.state().exists() && !home.config_file().exists());
+}
+
+#[test]
+fn su1_a_conversation_with_messages_gets_no_greeting() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    let plays: Vec<Play<'_>> = vec![
+        Box::new(|connection| {
+            present(connection, &model("demo", "demo"));
+            serve(connection, "models.list", &json!({}), &providers());
+        }),
+        Box::new(owner),
+        Box::new(|connection| {
+            serve(
+                connection,
+                "session.preview",
+                &json!({"sessionKey": "agent:main:cli:dm:main", "limit": 1}),
+                &json!({"sessionKey": "agent:main:cli:dm:main", "sessionId": "s", "messageCount": 7, "messages": [
+                    {"role": "assistant", "content": "Done."}
+                ]}),
+            );
+        }),
+    ];
+    let args = ["setup", "--yes", "--no-services", "--no-path"];
+    let run = fed(&home, &gateway, &args, "", plays).ok();
+    assert!(run.stderr.contains("has messages already"), "{run:?}");
+    assert!(!run.stderr.contains("Your first message"), "{run:?}");
 }
 
 #[test]

@@ -115,9 +115,10 @@ impl LinkError {
     }
 }
 
-/// The program itself refuses a server whose certificate is wrong.
+/// The program itself refuses a server whose certificate or protocol is not that of the address.
 fn refused_by(error: &ErrorShape) -> &'static str {
-    if error.reason == errors::LINK_WRONG_CERTIFICATE.reason {
+    let own = [errors::LINK_WRONG_CERTIFICATE, errors::LINK_BAD_URL];
+    if own.iter().any(|row| row.reason == error.reason) {
         ""
     } else {
         "The gateway refused the connection: "

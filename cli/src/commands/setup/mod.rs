@@ -6,6 +6,8 @@ mod machine;
 mod model;
 mod owner;
 
+use gsv_protocol::methods::SessionPreview;
+use gsv_protocol::types::SessionPreviewParams;
 use serde_json::json;
 
 use self::dialogue::Dialogue;
@@ -15,13 +17,20 @@ use super::local::Local;
 use super::own_gateway::is_own;
 use super::{gateway, model as models};
 use crate::args::{Chat, Setup};
+use crate::ask;
+use crate::clean::one_line;
 use crate::client::find_url;
 use crate::config::{Config, Key};
 use crate::embedded::layout::Layout;
 use crate::exit::{Failure, Outcome};
+use crate::output::Output;
+
+/// The first message, unless another one is given.
+const GREETING: &str = "hello";
 
 pub fn run(context: &Context, args: &Setup) -> Outcome {
     let out = context.out;
+    check_decided(out, args)?;
     let dialogue = Dialogue::new(out, !args.yes);
     // Before anything is started: a key that is missing leaves all as it was.
     model::check_model(args.provider.as_deref().unwrap_or_default(), args.model.as_deref())?;
@@ -51,12 +60,48 @@ pub fn run(context: &Context, args: &Setup) -> Outcome {
     if args.no_message {
         return Ok(());
     }
-    out.note(&format!(
-        "\nYour first message: {}",
-        crate::clean::one_line(&args.message, 200)
-    ));
-    let message = Chat::of(&args.message);
-    block_on(chat::run(context, message))
+    block_on(send_first(context, args.message.as_deref()))
+}
+
+/// Where nothing can be asked, the person has to say that the defaults are right: they choose a model and a time zone.
+fn check_decided(out: Output, args: &Setup) -> Outcome {
+    if args.yes || args.provider.is_some() || ask::is_possible(out) {
+        return Ok(());
+    }
+    let why = if out.json {
+        "With --json nothing is asked"
+    } else {
+        "Without a terminal nothing can be asked"
+    };
+    Err(Failure::usage(
+        format!("{why}, and no option says what to set up. Nothing was changed."),
+        "Use the defaults: `gsv setup --yes`. Or name a provider: `gsv setup --provider anthropic --key-stdin --yes < key`.",
+    ))
+}
+
+/// The message that was given, else a greeting, which is only for a conversation without messages.
+async fn send_first(context: &Context, given: Option<&str>) -> Outcome {
+    let out = context.out;
+    if given.is_none() && has_messages(context).await? {
+        out.aside("Your conversation has messages already, so no first message is sent. Go on with `gsv chat`.");
+        return Ok(());
+    }
+    let text = given.unwrap_or(GREETING);
+    out.note(&format!("\nYour first message: {}", one_line(text, 200)));
+    chat::run(context, Chat::of(text)).await
+}
+
+/// A conversation that can't be read counts as one without messages: the message then tells why.
+async fn has_messages(context: &Context) -> Outcome<bool> {
+    let params = SessionPreviewParams {
+        session_key: Context::session(None)?,
+        limit: Some(1),
+        notes: None,
+    };
+    let client = context.connect().await?;
+    let found = client.call::<SessionPreview>(params).await;
+    client.close().await;
+    Ok(found.is_ok_and(|found| found.message_count > 0))
 }
 
 /// A failure after the start of the gateway, which stays.

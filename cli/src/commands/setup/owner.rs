@@ -26,7 +26,7 @@ pub async fn introduce(context: &Context, dialogue: &Dialogue, args: &Setup) -> 
         .await?;
     let present = present.value.as_ref().and_then(Value::as_str).unwrap_or(UTC).to_owned();
     let usual = if present == UTC {
-        TimeZone::system().iana_name().unwrap_or(UTC).to_owned()
+        of_this_machine(&TimeZone::system())
     } else {
         present.clone()
     };
@@ -51,6 +51,16 @@ pub async fn introduce(context: &Context, dialogue: &Dialogue, args: &Setup) -> 
     }
     client.close().await;
     Ok(zone)
+}
+
+/// The zone of this machine. What is UTC under another name (Etc/UTC) is `UTC`, which is set already.
+fn of_this_machine(zone: &TimeZone) -> String {
+    let is_utc = |name: &str| {
+        let last = name.strip_prefix("Etc/").unwrap_or(name);
+        ["UTC", "UCT", "Universal", "Zulu"].contains(&last)
+    };
+    let name = zone.iana_name().filter(|name| !is_utc(name));
+    name.unwrap_or(UTC).to_owned()
 }
 
 /// Until the answer is a right one. None: the default.
@@ -126,6 +136,13 @@ fn with_name(text: &str, name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn su3_utc_under_another_name_is_no_other_zone() {
+        for (machine, zone) in [("Etc/UTC", "UTC"), ("Zulu", "UTC"), ("Europe/Berlin", "Europe/Berlin")] {
+            assert_eq!(of_this_machine(&TimeZone::get(machine).unwrap()), zone);
+        }
+    }
 
     #[test]
     fn the_name_is_one_line_of_the_file_and_all_others_stay() {

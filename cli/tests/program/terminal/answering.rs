@@ -134,7 +134,9 @@ fn p10_a_chat_whose_gateway_stops_says_how_to_start_it() {
     drop((connection, gateway));
     let shown = terminal.shows("reconnecting…");
     assert!(
-        shown.contains("if the gateway is stopped, start it in another terminal: `gsv up`"),
+        shown
+            .replace("\r\n  ", " ")
+            .contains("if the gateway is stopped, start it in another terminal: `gsv up`"),
         "{shown:?}"
     );
     terminal.types("/quit\r");

@@ -1,6 +1,6 @@
 //! What a chat looks like: columns, confirmations, Markdown, colours.
 
-use super::{answers_preview, at_the_prompt, commanded};
+use super::{answers_preview, at_the_prompt, commanded, prompt_in};
 use crate::common::Home;
 use crate::common::fake_gateway::{FakeGateway, SESSION, whole};
 use crate::common::terminal::Terminal;
@@ -24,6 +24,24 @@ fn f44_answers_of_commands_keep_their_columns_and_help_is_complete() {
     ] {
         terminal.shows(command);
     }
+    terminal.types("/quit\r");
+    terminal.ends_with(0);
+}
+
+#[test]
+fn ct15_help_and_questions_break_between_words_on_a_narrow_terminal() {
+    let (_gateway, _home, mut terminal, mut connection) = prompt_in(&[], 60);
+    terminal.types("/help\r");
+    commanded(
+        &mut connection,
+        "/help",
+        "/model NAME        use another model; `/model default`: the configured one",
+    );
+    terminal
+        .shows("/model NAME        use another model; `/model default`: the\r\n                   configured one\r\n");
+    terminal.shows(
+        "/attach FILE       send a file with the next message\r\n                   (`/attach none`: no files)\r\n",
+    );
     terminal.types("/quit\r");
     terminal.ends_with(0);
 }

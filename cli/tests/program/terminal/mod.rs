@@ -21,9 +21,16 @@ fn at_the_prompt() -> (FakeGateway, Home, Terminal, Connection) {
 
 /// The same, of `gsv chat` with these options.
 fn prompt_of(options: &[&str]) -> (FakeGateway, Home, Terminal, Connection) {
+    prompt_in(options, 100)
+}
+
+/// The same, on a terminal of this many columns.
+fn prompt_in(options: &[&str], columns: u16) -> (FakeGateway, Home, Terminal, Connection) {
     let gateway = FakeGateway::new();
     let home = gateway.home();
-    let terminal = Terminal::gsv(&home, &[&["chat"], options].concat());
+    let mut command = home.command();
+    command.arg("chat").args(options);
+    let terminal = Terminal::sized(command, columns, 60);
     let mut connection = gateway.accept();
     let follow = connection.expect("session.subscribe");
     connection.answer(

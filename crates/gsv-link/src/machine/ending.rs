@@ -48,7 +48,11 @@ impl Machine {
     }
 
     pub(super) fn refused(&mut self, now: Millis, jitter: f64, error: ErrorShape) {
-        let verdict = refusal::verdict(&error);
+        let verdict = match refusal::verdict(&error) {
+            // Another server answers at a right address for now, such as the login page of a network.
+            _ if self.was_ready && refusal::is_of_address(&error) => Verdict::Temporary,
+            verdict => verdict,
+        };
         let error = LinkError::Refused { error };
         match verdict {
             Verdict::Temporary if self.config.reconnect => self.wait(now, jitter, error.to_string()),

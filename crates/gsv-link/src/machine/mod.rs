@@ -70,6 +70,8 @@ pub struct Machine {
     next_conn: u64,
     /// Failures in a row.
     failures: u32,
+    /// It has been connected, so the address is right.
+    was_ready: bool,
     out: VecDeque<Output>,
 }
 
@@ -82,6 +84,7 @@ impl Machine {
             paused: false,
             next_conn: 1,
             failures: 0,
+            was_ready: false,
             out: VecDeque::new(),
         }
     }
@@ -308,6 +311,7 @@ impl Machine {
             Some(wanted) if wanted > 0 => u64::from(wanted).clamp(1000, self.config.ping_interval_ms),
             _ => self.config.ping_interval_ms,
         };
+        self.was_ready = true;
         self.phase = Phase::Ready(Ready {
             conn,
             last_sent: now,

@@ -20,12 +20,18 @@ pub fn verdict(error: &ErrorShape) -> Verdict {
         _ if error.retryable == Some(true) => Verdict::Temporary,
         // No token exists there yet.
         _ if error.reason == errors::AUTH_NOT_CONFIGURED.reason => Verdict::Repairable,
-        // Another server answers there for now, or the gateway has a new certificate. Nothing was sent to it.
-        _ if error.reason == errors::LINK_WRONG_CERTIFICATE.reason => Verdict::Repairable,
+        // Another server answers there for now, or the gateway has a new certificate or address.
+        _ if is_of_address(error) => Verdict::Repairable,
         "auth" => Verdict::Final,
         "protocol" => Verdict::Repairable,
         _ => Verdict::Temporary,
     }
+}
+
+/// Whether the server that answers is not that of the address: it has another certificate, or does not speak as the scheme says.
+pub fn is_of_address(error: &ErrorShape) -> bool {
+    let rows = [errors::LINK_WRONG_CERTIFICATE, errors::LINK_BAD_URL];
+    rows.iter().any(|row| row.reason == error.reason)
 }
 
 /// The error that a close code of the handshake stands for (SPEC.md H1 to H8), when no answer came before it.

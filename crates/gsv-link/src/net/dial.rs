@@ -20,6 +20,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use crate::net::pin;
 use crate::net::refusal::refusal;
 use crate::net::target::Target;
+use crate::net::wrong_address;
 
 pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
@@ -60,7 +61,7 @@ pub async fn open_socket(target: &Target, token: Option<&str>, within: Duration)
         tokio_tungstenite::client_async_with_config(request, stream, Some(config))
             .await
             .map(|(socket, _)| socket)
-            .map_err(explain)
+            .map_err(|error| explain(error, target))
     };
     tokio::time::timeout(within, attempt)
         .await
@@ -88,7 +89,9 @@ pub async fn open_stream(target: &Target) -> Result<MaybeTlsStream<TcpStream>, F
     };
     let encrypted = TlsConnector::from(config.map_err(plain)?).connect(name, stream).await;
     encrypted.map(MaybeTlsStream::Rustls).map_err(|error| Failure {
-        refusal: pin::wrong_certificate(&error).map(Box::new),
+        refusal: pin::wrong_certificate(&error)
+            .or_else(|| wrong_address::in_handshake(&error, target))
+            .map(Box::new),
         cause: error.to_string(),
     })
 }
@@ -127,7 +130,7 @@ fn tls() -> Result<Arc<ClientConfig>, String> {
         .clone()
 }
 
-fn explain(error: tungstenite::Error) -> Failure {
+fn explain(error: tungstenite::Error, target: &Target) -> Failure {
     match error {
         tungstenite::Error::Http(response) => {
             let (status, body) = (response.status(), response.into_body().unwrap_or_default());
@@ -142,8 +145,8 @@ fn explain(error: tungstenite::Error) -> Failure {
             }
         }
         other => Failure {
+            refusal: wrong_address::in_upgrade(&other, target).map(Box::new),
             cause: other.to_string(),
-            refusal: None,
         },
     }
 }

@@ -6,3 +6,4 @@ pub mod http;
 pub mod pin;
 pub mod refusal;
 pub mod target;
+mod wrong_address;

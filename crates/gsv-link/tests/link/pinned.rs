@@ -136,16 +136,49 @@ async fn rm4_a_copied_certificate_without_its_key_is_refused() {
     assert_eq!(server.opened.load(Ordering::SeqCst), 0);
 }
 
+async fn fails(address: String) -> LinkError {
+    let options = Options::new(address, Mode::Client, "test");
+    let connected = tokio::time::timeout(DEADLINE, Link::connect(options)).await;
+    connected.unwrap().unwrap_err()
+}
+
 #[tokio::test]
-async fn rm4_without_a_fingerprint_only_public_authorities_count() {
+async fn rm4_rm14_without_a_fingerprint_only_public_authorities_count_and_the_error_names_the_fingerprint() {
     let server = serve(false, false).await;
-    let options = Options::new(format!("wss://{}", server.address), Mode::Client, "test");
-    let error = tokio::time::timeout(DEADLINE, Link::connect(options))
-        .await
-        .unwrap()
-        .unwrap_err();
-    assert_eq!(error.reason(), "link.unreachable");
+    let error = fails(format!("wss://{}", server.address)).await;
+    assert_eq!(error.reason(), "link.wrong_certificate");
+    let words = error.to_string();
+    assert!(
+        words.contains("no public authority") && words.contains("#sha256="),
+        "{words}"
+    );
+    assert!(!words.contains("gsv up"), "{words}");
     assert_eq!(server.opened.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn rm14_an_address_with_the_wrong_scheme_is_told_the_right_one() {
+    let server = serve(false, false).await;
+    let error = fails(format!("ws://{}", server.address)).await;
+    assert_eq!((error.reason(), error.exit_status()), ("link.bad_url", 2));
+    let words = error.to_string();
+    assert!(words.contains(&format!("wss://{}/ws", server.address)), "{words}");
+
+    let plain = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = plain.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = plain.accept().await {
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request).await;
+            let _ = stream
+                .write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+                .await;
+        }
+    });
+    let error = fails(format!("wss://{address}")).await;
+    assert_eq!((error.reason(), error.exit_status()), ("link.bad_url", 2));
+    let words = error.to_string();
+    assert!(words.contains(&format!(" ws://{address}/ws")), "{words}");
 }
 
 #[tokio::test]

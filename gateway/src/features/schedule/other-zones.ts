@@ -5,7 +5,7 @@ const NAMED = 3;
 
 export function otherZones(jobs: readonly Pick<Job, "id" | "body">[], zone: string): readonly string[] {
   const others = jobs.flatMap(({ id, body: { schedule } }) =>
-    schedule.kind === "cron" && schedule.tz !== zone ? [{ id, expr: schedule.expr, tz: schedule.tz }] : [],
+    schedule.kind === "cron" && zoneId(schedule.tz) !== zoneId(zone) ? [{ id, expr: schedule.expr, tz: schedule.tz }] : [],
   );
   const [first] = others;
   if (first === undefined) return [];
@@ -13,4 +13,17 @@ export function otherZones(jobs: readonly Pick<Job, "id" | "body">[], zone: stri
   const more = others.length > NAMED ? ` and ${others.length - NAMED} more` : "";
   const who = others.length === 1 ? "1 job keeps its time zone" : `${others.length} jobs keep their time zones`;
   return [`${who}: ${named.join(", ")}${more}. To change one: \`gsv cron edit ${first.id} --cron "${first.expr}" --tz ${zone}\`.`];
+}
+
+/** Not every runtime makes one name of these. */
+const UTC = /^(?:Etc\/)?(?:UTC|UCT|Universal|Zulu)$/i;
+
+/** The one name of a zone that has several. */
+function zoneId(zone: string): string {
+  if (UTC.test(zone)) return "UTC";
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions().timeZone;
+  } catch {
+    return zone; // A zone that this runtime does not know.
+  }
 }

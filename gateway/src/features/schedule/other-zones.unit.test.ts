@@ -15,6 +15,7 @@ test("[SC3] a change of the owner's time zone names the jobs that keep another o
   assert.deepEqual(otherZones([cron("a", "UTC")], "Europe/Berlin"), [
     '1 job keeps its time zone: a (UTC). To change one: `gsv cron edit a --cron "0 7 * * *" --tz Europe/Berlin`.',
   ]);
+  assert.deepEqual(otherZones([cron("a", "UTC"), cron("b", "Zulu")], "Etc/UTC"), [], "the same zone under another name");
   const many = ["a", "b", "c", "d"].map((id) => cron(id, "UTC"));
   assert.match(otherZones(many, "Europe/Berlin")[0] ?? "", /^4 jobs keep their time zones: a \(UTC\), b \(UTC\), c \(UTC\) and 1 more\. /);
 });
