@@ -7,7 +7,7 @@ import type { GatewayPort } from "../../ports/gateway.ts";
 import type { SessionMedia } from "../../ports/media.ts";
 import { originText } from "../../ports/origin.ts";
 import type { ToolEntry } from "../../ports/tool-entry.ts";
-import type { Delegating, NativeTools } from "../../ports/native-tools.ts";
+import type { Delegating, NativeToolContext, NativeTools } from "../../ports/native-tools.ts";
 import type { EffectOf } from "../machine/effect.ts";
 import type { EventBody } from "../machine/event.ts";
 import type { LogRow } from "../machine/log.ts";
@@ -53,50 +53,7 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
     ...(state.run.phase === "acting" ? { origin: state.run.origin, runId: state.run.runId } : {}),
     ...(isUnsure(state.taint) ? { taint: state.taint } : {}),
   };
-  if (target.kind === "native") {
-    // Asked for before the call: without it the result could not be kept.
-    const hide = await ports.hider().catch(() => undefined);
-    if (hide === undefined) return backoff(flight.tries, MAX_RETRY_MS);
-    const recorded = record(effect, block.arguments, state, ports);
-    // Such a call changes nothing that the next model call needs, and no other call does beside it.
-    const isOnlyReading = READS.has(entryOf(effect, ports)?.policyClass) && isLastOpenCall(state.run, callId);
-    const outcome = await ports.native.run(tool, block.arguments, {
-      identity: state.identity,
-      callId,
-      ...origin,
-      ...(effect.expect === undefined ? {} : { expect: effect.expect }),
-      now: ports.wall(),
-      userTimezone: ports.userTimezone(),
-      gateway: ports.gateway,
-      mediaKey: ports.mediaKey,
-      ...delegatingIn(state, effect, flight.signal, ports.wall()),
-    });
-    // The run that waited for the task of another agent has ended: the report is no news.
-    if (tool === DELEGATE && flight.signal.aborted) return "done";
-    const report = fromNative(outcome, hide);
-    const content = report.content.every((block) => block.type === "text")
-      ? report.content
-      : await ports.media.takeResult({
-          sessionKey: state.identity.key,
-          callId,
-          target,
-          content: report.content,
-          now: ports.wall(),
-        });
-    const files = outcome.ok && outcome.files !== undefined ? { files: outcome.files } : {};
-    const known = outcome.ok ? outcome.taint : refusalTaint(tool, outcome.error.reason);
-    const taint = known === undefined ? {} : { taint: known };
-    const note = outcome.ok && outcome.note !== undefined ? { note: outcome.note } : {};
-    const used = outcome.ok && outcome.used !== undefined ? { used: outcome.used } : {};
-    if (isOnlyReading) {
-      const version = await recorded;
-      if (version !== undefined) ports.confirm(version);
-    }
-    ports.commit({ type: "ToolResult", callId, from: target, ...report, content, ...files, ...taint, ...note, ...used });
-    // After the commit: the run does not wait for the entry.
-    await recorded;
-    return "done";
-  }
+  if (target.kind === "native") return runNative(effect, { args: block.arguments, state, origin }, flight, ports);
   const { nodeId } = target;
   const decided = {
     ...(effect.rule === undefined ? {} : { rule: effect.rule }),
@@ -117,6 +74,62 @@ export async function dispatchTool(effect: EffectOf<"DispatchTool">, flight: Fli
   if (outcome === "uncertain") return backoff(flight.tries, MAX_RETRY_MS);
   if (outcome === "offline") ports.commit({ type: "ToolOffline", effectId: effect.id, callId, first: isFirst(effect, flight) });
   if (outcome === "refused" || outcome === "changed") ports.commit(refused(effect, nodeId, outcome, isFirst(effect, flight)));
+  return "done";
+}
+/** What a call is made with. */
+interface Asked {
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly state: State;
+  readonly origin: Pick<NativeToolContext, "origin" | "runId" | "taint">;
+}
+async function runNative(
+  effect: EffectOf<"DispatchTool">,
+  { args, state, origin }: Asked,
+  flight: Flight,
+  ports: DispatchPorts,
+): Promise<FlightEnd> {
+  const { target, callId, tool } = effect;
+  // Asked for before the call: without it the result could not be kept.
+  const hide = await ports.hider().catch(() => undefined);
+  if (hide === undefined) return backoff(flight.tries, MAX_RETRY_MS);
+  const recorded = record(effect, args, state, ports);
+  // Such a call changes nothing that the next model call needs, and no other call does beside it.
+  const isOnlyReading = READS.has(entryOf(effect, ports)?.policyClass) && isLastOpenCall(state.run, callId);
+  const outcome = await ports.native.run(tool, args, {
+    identity: state.identity,
+    callId,
+    ...origin,
+    ...(effect.expect === undefined ? {} : { expect: effect.expect }),
+    now: ports.wall(),
+    userTimezone: ports.userTimezone(),
+    gateway: ports.gateway,
+    mediaKey: ports.mediaKey,
+    ...delegatingIn(state, effect, flight.signal, ports.wall()),
+  });
+  // The run that waited for the task of another agent has ended: the report is no news.
+  if (tool === DELEGATE && flight.signal.aborted) return "done";
+  const report = fromNative(outcome, hide);
+  const content = report.content.every((block) => block.type === "text")
+    ? report.content
+    : await ports.media.takeResult({
+        sessionKey: state.identity.key,
+        callId,
+        target,
+        content: report.content,
+        now: ports.wall(),
+      });
+  const files = outcome.ok && outcome.files !== undefined ? { files: outcome.files } : {};
+  const known = outcome.ok ? outcome.taint : refusalTaint(tool, outcome.error.reason);
+  const taint = known === undefined ? {} : { taint: known };
+  const note = outcome.ok && outcome.note !== undefined ? { note: outcome.note } : {};
+  const used = outcome.ok && outcome.used !== undefined ? { used: outcome.used } : {};
+  if (isOnlyReading) {
+    const version = await recorded;
+    if (version !== undefined) ports.confirm(version);
+  }
+  ports.commit({ type: "ToolResult", callId, from: target, ...report, content, ...files, ...taint, ...note, ...used });
+  // After the commit: the run does not wait for the entry.
+  await recorded;
   return "done";
 }
 /** What the tool that hands on a task needs of the run. */

@@ -47,6 +47,7 @@ describe("[F31] [T9] a result that does not fit a frame", () => {
       expect(sessions.of("toolResult").at(-1)?.args).toMatchObject([
         "lap",
         { callId, outcome: "error", reason: "tool.too_large", error: expect.stringContaining("too large") },
+        expect.any(String),
       ]);
     }
   });
@@ -57,7 +58,7 @@ describe("[F31] [T9] a result that does not fit a frame", () => {
     const deep = `${"[".repeat(LIMITS.frameDepth)}1${"]".repeat(LIMITS.frameDepth)}`;
     lap.send(`{"type":"req","id":"deep","method":"tool.result","params":{"callId":"${callId}","result":${deep}}}`);
     expect((await lap.answer("deep")).payload).toEqual({ ok: true });
-    expect(sessions.of("toolResult").at(-1)?.args).toMatchObject(["lap", { callId, reason: "tool.too_large" }]);
+    expect(sessions.of("toolResult").at(-1)?.args).toMatchObject(["lap", { callId, reason: "tool.too_large" }, expect.any(String)]);
   });
 
   test("is taken whole when its size is that of images", async () => {
@@ -77,7 +78,7 @@ describe("[F31] [T9] a result that does not fit a frame", () => {
     expect((await admin.answer(id)).error).toMatchObject({ reason: "tool.outcome_unknown" });
     const own = await sessionCall("lap");
     expect(await lap.ok("tool.result", { callId: own, result: "done", reason: 7 })).toEqual({ ok: true });
-    expect(sessions.of("toolResult").at(-1)?.args).toMatchObject(["lap", { callId: own, outcome: "unknown" }]);
+    expect(sessions.of("toolResult").at(-1)?.args).toMatchObject(["lap", { callId: own, outcome: "unknown" }, expect.any(String)]);
     expect((await lap.refused("tool.result", { outcome: "splendid" })).reason).toBe("protocol.invalid_params");
     expect((await admin.refused("tool.result", { callId, outcome: "splendid" })).reason).toBe("auth.forbidden");
   });

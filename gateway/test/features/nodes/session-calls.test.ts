@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { AuditListResult } from "../../../../protocol/gen/types.ts";
 import type { ToolDispatch } from "../../../src/ports/dispatch.ts";
+import type { RunContext } from "../../../src/ports/run-context.ts";
 import { ADMIN, client, fakeSessions, gateway, last, node, type Peer, port, seed, until } from "../../support/gateway.ts";
 import { crash, later } from "./support.ts";
 import { evict } from "../../support/evict.ts";
@@ -76,11 +77,13 @@ describe("a session's calls", () => {
     const [one, two] = [await refOf("main"), await refOf("agent:main:cli:dm:b")];
     expect(one).not.toBe(two);
     expect(await lap.ok("tool.result", { callId: `${two}/r1/1/0`, result: "SECRET-OF-TWO", outcome: "ok" })).toEqual({ ok: true });
+    const context = (await gateway().runContext("agent:main:cli:dm:b", undefined)) as RunContext | null;
     expect(sessions.of("toolResult")).toEqual([
       {
         key: "agent:main:cli:dm:b",
         what: "toolResult",
-        args: ["lap", { callId: `${two}/r1/1/0`, result: "SECRET-OF-TWO", outcome: "ok" }],
+        // With what the gateway would say to a session that asks now.
+        args: ["lap", { callId: `${two}/r1/1/0`, result: "SECRET-OF-TWO", outcome: "ok" }, context?.version],
       },
     ]);
   });
