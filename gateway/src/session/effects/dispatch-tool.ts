@@ -35,8 +35,8 @@ export interface DispatchPorts {
   readonly mediaKey: (number: number) => string | undefined;
   /** Hides stored secrets in what a tool gives. */
   readonly hider: () => Promise<(text: string) => string>;
-  /** The gateway's context version now. */
-  readonly confirm: (version: string) => void;
+  /** The gateway's context version at this time (wall clock). */
+  readonly confirm: (version: string, at: number) => void;
   /** Commits. True: the event changed something. */
   readonly commit: (event: EventBody) => boolean;
 }
@@ -124,8 +124,8 @@ async function runNative(
   const note = outcome.ok && outcome.note !== undefined ? { note: outcome.note } : {};
   const used = outcome.ok && outcome.used !== undefined ? { used: outcome.used } : {};
   if (isOnlyReading) {
-    const version = await recorded;
-    if (version !== undefined) ports.confirm(version);
+    const confirmed = await recorded;
+    if (confirmed !== undefined) ports.confirm(confirmed.version, confirmed.at);
   }
   ports.commit({ type: "ToolResult", callId, from: target, ...report, content, ...files, ...taint, ...note, ...used });
   // After the commit: the run does not wait for the entry.
@@ -150,15 +150,15 @@ function delegatingIn(
 const entryOf = ({ tool }: EffectOf<"DispatchTool">, { native }: Pick<DispatchPorts, "native">): ToolEntry | undefined =>
   native.entries.find(({ definition }) => definition.name === tool);
 /**
- * The entry of a native call in the audit; the gateway records calls of machines when it hands them over. Gives the gateway's context version.
- * Never rejects.
+ * The entry of a native call in the audit; the gateway records calls of machines when it hands them over. Gives the gateway's context version
+ * and the time of the answer. Never rejects.
  */
 async function record(
   effect: EffectOf<"DispatchTool">,
   args: Readonly<Record<string, unknown>>,
   { identity, run, taint }: State,
-  ports: Pick<DispatchPorts, "gateway" | "native">,
-): Promise<string | undefined> {
+  ports: Pick<DispatchPorts, "gateway" | "native" | "wall">,
+): Promise<{ readonly version: string; readonly at: number } | undefined> {
   const { tool: target, callId, rule: decided } = effect;
   const entry = entryOf(effect, ports);
   // One that is in no list is the owner's alone, and none of them has the prefix.
@@ -167,7 +167,7 @@ async function record(
   const allowed = isOther || isOpen;
   const rule = allowed ? (decided ?? (identity.isOwnersSession ? "tool.owner" : "tool.opened")) : "tool.guest";
   try {
-    return await ports.gateway.audit({
+    const version = await ports.gateway.audit({
       actor: `session:${identity.key}`,
       ...(run.phase === "acting" ? { origin: originText(run.origin) + taintMark(taint) } : {}),
       action: TOOL_CALL,
@@ -178,6 +178,7 @@ async function record(
       detail: callId,
       args,
     });
+    return version === undefined ? undefined : { version, at: ports.wall() };
   } catch {
     // The gateway does not answer now. The call is in the session's own log in any case.
     return undefined;

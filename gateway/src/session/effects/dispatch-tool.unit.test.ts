@@ -102,7 +102,7 @@ describe("DispatchTool", () => {
       userTimezone: () => "UTC",
       mediaKey: () => undefined,
       hider: () => Promise.resolve((text) => text.replaceAll("hunter22", "[redacted]")),
-      confirm: (version) => void order.push(`confirm ${version}`),
+      confirm: (version, at) => void order.push(`confirm ${version} at ${at}`),
       commit: (event) => {
         order.push(event.type);
         events.push(event);
@@ -213,7 +213,7 @@ describe("DispatchTool", () => {
       await dispatchTool(native, flight(), { ...ports, state: () => acting, native: { ...ports.native, entries } });
       return order;
     };
-    assert.deepEqual(await orderOf([open], "read_private"), ["confirm v2", "ToolResult"]);
+    assert.deepEqual(await orderOf([open], "read_private"), ["confirm v2 at 0", "ToolResult"]);
     assert.deepEqual(await orderOf([open], "write_workspace"), ["ToolResult"]);
     assert.deepEqual(await orderOf([open, { ...open, callId: "b" }], "read_private"), ["ToolResult"]);
     assert.deepEqual(await orderOf([open], "read_private", () => Promise.reject(new Error("away"))), ["ToolResult"]);
