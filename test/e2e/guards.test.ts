@@ -144,10 +144,7 @@ describe("what the owner allowed, and what others wrote", () => {
     const [question, ...more] = await waiting();
     assert.ok(question !== undefined && more.length === 0, stderr);
     assert.equal(question.rule, "taint:world");
-    assert.match(
-      question.why,
-      /\(world, from the document offer\.txt\).*It can be allowed once only, because of what the conversation has read\./,
-    );
+    assert.match(question.why, /\(world, from the document offer\.txt\).*send \/trust .*Until then such calls ask each time\./);
     assert.equal(question.choices, undefined);
     const longer = await machine.gsv(["approval", "allow", question.code, "--for", "session"]);
     assert.equal(longer.code, 2, longer.stderr);
