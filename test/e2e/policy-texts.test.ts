@@ -187,6 +187,6 @@ describe("texts of the command line about what is allowed", () => {
     assert.match(await machine.ok("approval", "grants"), used("1 time, last "));
     // [PO8] A change of the mode says when it ends.
     const full = await machine.gsv(["session", "set", "agent:main:cli:dm:hours", "--mode", "full"]);
-    assert.match(full.stderr, /agent:main:cli:dm:hours is changed; the mode full holds until /);
+    assert.match(full.stderr, /agent:main:cli:dm:hours from now on: mode full until /);
   });
 });
