@@ -17,6 +17,10 @@ use crate::tasks::Tasks;
 
 const CHUNK_BYTES: usize = 16 * 1024;
 const PERIOD: Duration = Duration::from_millis(100);
+/// A call that ends sooner reports only its result: two more frames would take the gateway longer than the call itself.
+const QUIET: Duration = Duration::from_millis(50);
+/// More than a call has.
+const PHASES: usize = 4;
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 const WAITING: usize = 8;
 const CUT: &str = "[...]\n";
@@ -31,6 +35,12 @@ pub struct ProgressFeed {
 }
 
 impl ProgressFeed {
+    /// The phases of a call that begins.
+    pub fn phases_of(&self, call_id: &str) -> Phases {
+        let (feed, call_id) = (self.clone(), call_id.to_owned());
+        Phases::new(move |phase, pid| feed.phase(&call_id, phase, pid))
+    }
+
     /// Reports that a call was accepted or started.
     pub fn phase(&self, call_id: &str, phase: ToolPhase, pid: Option<u32>) {
         self.send(ToolProgressParams {
@@ -57,6 +67,44 @@ impl ProgressFeed {
             // Never resent: the next report and the result replace it.
             let _ = link.call_once::<ToolProgress>(params, ANSWER_TIME).await;
         }))
+    }
+}
+
+/// The phases of one call, which are reported until this is dropped.
+pub struct Phases {
+    pub reached: Reached,
+    reports: JoinHandle<()>,
+}
+
+/// Tells that a call has come to a phase. Cheap to clone.
+#[derive(Clone)]
+pub struct Reached(mpsc::Sender<(ToolPhase, Option<u32>)>);
+
+impl Phases {
+    fn new(report: impl Fn(ToolPhase, Option<u32>) + Send + 'static) -> Self {
+        let (reached, mut next) = mpsc::channel(PHASES);
+        let reports = tokio::spawn(async move {
+            tokio::time::sleep(QUIET).await;
+            while let Some((phase, pid)) = next.recv().await {
+                report(phase, pid);
+            }
+        });
+        Self {
+            reached: Reached(reached),
+            reports,
+        }
+    }
+}
+
+impl Reached {
+    pub fn phase(&self, phase: ToolPhase, pid: Option<u32>) {
+        let _ = self.0.try_send((phase, pid));
+    }
+}
+
+impl Drop for Phases {
+    fn drop(&mut self) {
+        self.reports.abort();
     }
 }
 
@@ -127,6 +175,30 @@ impl Waiting {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_phases_of_a_short_call_are_not_reported() {
+        let (told, mut reports) = mpsc::unbounded_channel();
+        let begin = |told: mpsc::UnboundedSender<(ToolPhase, Option<u32>)>| {
+            let phases = Phases::new(move |phase, pid| told.send((phase, pid)).unwrap());
+            phases.reached.phase(ToolPhase::Accepted, None);
+            phases
+        };
+        let short = begin(told.clone());
+        tokio::time::sleep(QUIET / 2).await;
+        drop(short);
+        tokio::time::sleep(QUIET).await;
+        assert!(reports.is_empty());
+        let long = begin(told);
+        assert_eq!(reports.recv().await, Some((ToolPhase::Accepted, None)));
+        // A later phase does not wait.
+        let reached = tokio::time::Instant::now();
+        long.reached.phase(ToolPhase::Started, Some(7));
+        assert_eq!(reports.recv().await, Some((ToolPhase::Started, Some(7))));
+        assert_eq!(reached.elapsed(), Duration::ZERO);
+        drop(long);
+        assert_eq!(reports.recv().await, None);
+    }
 
     #[test]
     fn a_flood_of_output_is_cut_visibly_to_its_newest_part() {

@@ -21,6 +21,7 @@ use crate::images::upload_image;
 use crate::invocation::Invocation;
 use crate::log::{Level, now_ms};
 use crate::outcome::{KnownCommand, Outcome};
+use crate::progress::Reached;
 use crate::shared_ledger::Durability;
 
 /// The tool that starts a process, and so reports its start itself.
@@ -59,16 +60,18 @@ impl RunCall {
             return self.unrecorded(&error).await;
         }
         let call_id = self.invocation.call_id.as_str();
-        self.context.progress.phase(call_id, ToolPhase::Accepted, None);
+        let phases = self.context.progress.phases_of(call_id);
+        phases.reached.phase(ToolPhase::Accepted, None);
         let waited = if self.has_slot {
             Ok(())
         } else {
             self.wait_for_slot().await
         };
         let (outcome, session) = match waited {
-            Ok(()) => self.with_slot().await,
+            Ok(()) => self.with_slot(&phases.reached).await,
             Err(outcome) => (outcome, None),
         };
+        drop(phases);
         let ended = Ended {
             call_id,
             tool: &self.invocation.tool,
@@ -147,7 +150,7 @@ impl RunCall {
     }
 
     /// Runs the tool while the call holds its slot. Also returns the session of the command, if the tool started one.
-    async fn with_slot(&self) -> (Outcome, Option<String>) {
+    async fn with_slot(&self, reached: &Reached) -> (Outcome, Option<String>) {
         let call_id = self.invocation.call_id.as_str();
         if self.entry.cancel().is_cancelled() {
             return (Outcome::cancelled_before_start("before its turn came"), None);
@@ -173,7 +176,7 @@ impl RunCall {
         });
         if !self.has_process() {
             self.context.calls.started(call_id, false);
-            self.context.progress.phase(call_id, ToolPhase::Started, None);
+            reached.phase(ToolPhase::Started, None);
         }
         let session = Arc::new(OnceLock::new());
         let context = CallContext {
@@ -181,7 +184,9 @@ impl RunCall {
             progress: Some(self.context.progress.output_of(call_id)),
             cancel: self.entry.cancel().clone(),
             deadline: self.invocation.deadline,
-            on_started: self.has_process().then(|| self.on_started(Arc::clone(&session))),
+            on_started: self
+                .has_process()
+                .then(|| self.on_started(Arc::clone(&session), reached.clone())),
         };
         let tools = Arc::clone(&self.context.tools);
         let (tool, args) = (self.invocation.tool.clone(), self.invocation.args.clone());
@@ -198,7 +203,7 @@ impl RunCall {
     }
 
     /// Records the start durably before the command runs.
-    fn on_started(&self, session: Arc<OnceLock<String>>) -> OnStarted {
+    fn on_started(&self, session: Arc<OnceLock<String>>, reached: Reached) -> OnStarted {
         let (context, call_id) = (Arc::clone(&self.context), self.invocation.call_id.clone());
         Box::new(move |info| {
             Box::pin(async move {
@@ -224,7 +229,7 @@ impl RunCall {
                     let _ = session.set(name);
                 }
                 context.calls.started(&call_id, true);
-                context.progress.phase(&call_id, ToolPhase::Started, Some(pid));
+                reached.phase(ToolPhase::Started, Some(pid));
                 Ok(())
             })
         })

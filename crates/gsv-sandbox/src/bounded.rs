@@ -4,7 +4,9 @@
 use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::folder::Folder;
 use crate::look::{Kind, Look, SMALL_FILE, Unseen};
 
 /// What one search may cost: about a second. A look at a path costs 1.
@@ -60,10 +62,21 @@ impl<'a> Bounded<'a> {
     /// All entries of a folder. More than `limit` fail the search.
     pub(crate) fn all(&self, dir: &Path, limit: usize) -> Vec<(OsString, Kind)> {
         let entries = self.list(dir, limit + 1);
-        if entries.len() > limit {
+        self.require_at_most(limit, entries.len(), dir);
+        entries
+    }
+
+    /// A whole folder. More than `limit` entries fail the search.
+    pub(crate) fn whole(&self, dir: &Path, limit: usize) -> Arc<Folder> {
+        let folder = self.folder(dir, limit + 1);
+        self.require_at_most(limit, folder.entries, dir);
+        folder
+    }
+
+    fn require_at_most(&self, limit: usize, entries: usize, dir: &Path) {
+        if entries > limit {
             self.exceed(format!("{} has more than {limit} entries", dir.display()));
         }
-        entries
     }
 
     /// False: nothing more is looked at.
@@ -114,6 +127,16 @@ impl Look for Bounded<'_> {
         let entries = self.seen(self.look.try_list(dir, limit), dir);
         self.pay(entries.len() / ENTRIES, dir);
         Ok(entries)
+    }
+
+    fn try_folder(&self, dir: &Path, limit: usize) -> Result<Arc<Folder>, Unseen> {
+        if !self.pay(1, dir) {
+            return Ok(Arc::default());
+        }
+        let limit = limit.min(self.left.get().saturating_mul(ENTRIES));
+        let folder = self.seen(self.look.try_folder(dir, limit), dir);
+        self.pay(folder.entries / ENTRIES, dir);
+        Ok(folder)
     }
 
     fn is_listed(&self, dir: &Path) -> bool {

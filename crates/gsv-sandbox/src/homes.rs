@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use crate::bounded::Bounded;
 use crate::configured::{Target, targets_of_user};
+use crate::folder::Folders;
 use crate::look::{Kind, Look as _};
 use crate::names::{NAMES, is_searched};
 
 /// Files and folders of a home from which programs take commands, besides `NAMES`. Links in the folders are followed.
-const OF_HOME: &[&str] = &[
+pub(crate) const OF_HOME: &[&str] = &[
     ".config/autostart",
     ".config/bash",
     ".config/direnv",
@@ -52,8 +53,12 @@ const ENTRIES: usize = 100_000;
 /// the folders `given`, where commands may write, is left out: its protection would end all work in the folder.
 pub(crate) fn targets_of_homes(given: &[PathBuf], homes: &[PathBuf], look: &Bounded) -> Vec<Target> {
     let mut found = targets_of_user(homes, look);
+    let mut folders = Folders::new(look);
     for home in homes {
         for name in OF_HOME.iter().chain(NAMES) {
+            if !may_be_in(home, name, &mut folders) {
+                continue;
+            }
             let path = home.join(name);
             let Some(real) = real(&path, look) else { continue };
             if look.kind(&real) == Some(Kind::Dir) && OF_HOME.contains(name) {
@@ -65,6 +70,15 @@ pub(crate) fn targets_of_homes(given: &[PathBuf], homes: &[PathBuf], look: &Boun
     let is_around = |path: &Path| given.iter().any(|folder| folder.starts_with(path));
     found.retain(|target| !is_around(target.path()));
     found
+}
+
+/// False: a folder on the way to `path` has no such name. Most are not there, and one list tells so for all of them.
+fn may_be_in(home: &Path, path: &str, folders: &mut Folders) -> bool {
+    let Some((first, rest)) = path.split_once('/') else {
+        return folders.read_if_listed(home).may_have(path);
+    };
+    let second = rest.split('/').next().unwrap_or(rest);
+    folders.read_if_listed(home).may_have(first) && folders.read_if_listed(&home.join(first)).may_have(second)
 }
 
 /// The path without links. For paths of which most are not there: one look costs less than resolving.

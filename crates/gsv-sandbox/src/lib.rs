@@ -30,6 +30,7 @@ mod confine;
 mod environment;
 mod expected;
 mod explain;
+mod folder;
 mod gate;
 mod git;
 mod git_config;
@@ -51,6 +52,7 @@ mod profile;
 mod protect;
 #[cfg(target_os = "linux")]
 mod relative;
+mod remembered;
 mod search;
 mod seatbelt;
 #[cfg(target_os = "linux")]
@@ -71,5 +73,6 @@ pub use look::{Disk, Kind, Look};
 pub use plan::{Plan, Refused, Request};
 pub use probe::{Finding, IN_EACH_TIER, Level, Program, Report, probe};
 pub use profile::{Profile, Tier};
+pub use remembered::Remembered;
 pub use search::is_run_by_others;
 pub use users::{homes_of_people, homes_of_user};

@@ -1,9 +1,16 @@
 //! What the planning core asks about the file system, and the driver that answers from the real one.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, Dir, FileType};
+
+use crate::folder::Folder;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -42,6 +49,13 @@ pub trait Look {
     /// # Errors
     /// There may be more.
     fn try_list(&self, dir: &Path, limit: usize) -> Result<Vec<(OsString, Kind)>, Unseen>;
+    /// What a search needs to know of a folder: of its entries, at most `limit`.
+    ///
+    /// # Errors
+    /// There may be more.
+    fn try_folder(&self, dir: &Path, limit: usize) -> Result<Arc<Folder>, Unseen> {
+        self.try_list(dir, limit).map(|entries| Arc::new(Folder::of(entries)))
+    }
     /// The content of a small file, links not followed. `None`: there is no file.
     ///
     /// # Errors
@@ -74,6 +88,11 @@ pub trait Look {
     /// As `try_list`.
     fn list(&self, dir: &Path, limit: usize) -> Vec<(OsString, Kind)> {
         self.try_list(dir, limit).unwrap_or_default()
+    }
+
+    /// As `try_folder`.
+    fn folder(&self, dir: &Path, limit: usize) -> Arc<Folder> {
+        self.try_folder(dir, limit).unwrap_or_default()
     }
 
     /// As `try_text`.
@@ -118,15 +137,7 @@ impl Look for Disk {
     }
 
     fn try_list(&self, dir: &Path, limit: usize) -> Result<Vec<(OsString, Kind)>, Unseen> {
-        let mut entries = Vec::new();
-        for entry in found(dir, std::fs::read_dir(dir))?.into_iter().flatten().take(limit) {
-            let entry = entry.map_err(|error| Unseen::Other(error.kind()))?;
-            // It may have gone meanwhile.
-            if let Some(kind) = found(&entry.path(), entry.file_type())? {
-                entries.push((entry.file_name(), kind_of(kind)));
-            }
-        }
-        Ok(entries)
+        open_folder(dir)?.map_or_else(|| Ok(Vec::new()), |opened| list(&opened, dir, limit))
     }
 
     fn try_text(&self, path: &Path) -> Result<Option<Vec<u8>>, Unseen> {
@@ -153,6 +164,52 @@ impl Look for Disk {
     fn mounts(&self) -> Result<Vec<u8>, String> {
         std::fs::read(MOUNTS).map_err(|error| format!("{MOUNTS} can't be read: {error}"))
     }
+}
+
+/// `None`: there is no folder, or what keeps this process out belongs to another user.
+pub(crate) fn open_folder(dir: &Path) -> Result<Option<File>, Unseen> {
+    let flags = libc::O_DIRECTORY | libc::O_NONBLOCK | libc::O_CLOEXEC;
+    found(dir, File::options().read(true).custom_flags(flags).open(dir))
+}
+
+/// The entries of an open folder, at most `limit`. `dir`: its path, for errors.
+pub(crate) fn list(opened: &File, dir: &Path, limit: usize) -> Result<Vec<(OsString, Kind)>, Unseen> {
+    let unreadable = |errno: rustix::io::Errno| Unseen::Other(io::Error::from(errno).kind());
+    let mut entries = Vec::new();
+    for entry in Dir::read_from(opened).map_err(unreadable)? {
+        if entries.len() >= limit {
+            break;
+        }
+        let entry = entry.map_err(unreadable)?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name == "." || name == ".." {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            FileType::Directory => Some(Kind::Dir),
+            FileType::RegularFile => Some(Kind::File),
+            FileType::Symlink => Some(Kind::Link),
+            FileType::Socket => Some(Kind::Socket),
+            // The file system does not tell it in its list.
+            FileType::Unknown => kind_in(opened, dir, name)?,
+            _ => Some(Kind::Other),
+        };
+        entries.extend(kind.map(|kind| (name.to_owned(), kind)));
+    }
+    Ok(entries)
+}
+
+/// `None`: the entry has gone meanwhile.
+fn kind_in(opened: &File, dir: &Path, name: &OsStr) -> Result<Option<Kind>, Unseen> {
+    let stat = rustix::fs::statat(opened, name, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from);
+    let stat = found(&dir.join(name), stat)?;
+    Ok(stat.map(|stat| match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => Kind::Dir,
+        FileType::RegularFile => Kind::File,
+        FileType::Symlink => Kind::Link,
+        FileType::Socket => Kind::Socket,
+        _ => Kind::Other,
+    }))
 }
 
 /// `None`: there is nothing, or what keeps this process out belongs to another user.

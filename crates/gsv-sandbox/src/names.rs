@@ -90,6 +90,9 @@ pub(crate) const NAMES: &[&str] = &[
 /// The folder of a repository of Mercurial, and its file that names hooks.
 pub(crate) const MERCURIAL: (&str, &str) = (".hg", "hgrc");
 
+/// What makes a folder a project of git, or a repository without files.
+pub(crate) const OF_GIT: [&str; 2] = [".git", "objects"];
+
 /// Names that are protected in a git directory. `commondir` and `gitdir` say where a worktree has its configuration and hooks.
 pub(crate) const IN_GIT: &[&str] = &[
     "config",

@@ -2,22 +2,20 @@
 //! system is asked through [`Look`].
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::bounded::{Bounded, Problem};
 use crate::configured::{Target, linked, linked_hooks, targets};
+use crate::folder::Folders;
 use crate::git::GitDirectories;
 use crate::homes::targets_of_homes;
 use crate::look::{Kind, Look};
-use crate::names::{IN_GIT, MERCURIAL, NAMES, is_searched};
+use crate::names::{IN_GIT, MERCURIAL, NAMES, OF_GIT};
 
 /// Folders that are searched for projects, at most, and entries of one of them.
 const FOLDERS: usize = 20_000;
 const ENTRIES: usize = 1_000_000;
 const DEPTH: usize = 2;
-/// A folder with fewer entries is listed, in place of a look at each name.
-const FEW: usize = 700;
 
 /// What is found in the folders of the owner.
 pub(crate) struct Search<'a> {
@@ -32,21 +30,24 @@ pub(crate) struct Search<'a> {
 
 impl<'a> Search<'a> {
     pub(crate) fn new(searched: &[PathBuf], workdir: &Path, look: &'a Bounded<'a>) -> Self {
-        let mut sockets = BTreeSet::new();
-        let projects = projects(searched, workdir, look, &mut sockets);
+        let mut folders = Folders::new(look);
+        let projects = projects(searched, workdir, &mut folders);
         let mut git = GitDirectories::new(look);
         let around: BTreeSet<&Path> = searched.iter().flat_map(|root| root.ancestors().skip(1)).collect();
         for folder in around {
             git.search(folder);
         }
         for folder in &projects {
-            git.search(folder);
+            let read = folders.read(folder);
+            if OF_GIT.iter().any(|name| read.may_have(name)) {
+                git.search(folder);
+            }
         }
-        let settings = settings(&projects, look, &mut sockets);
+        let settings = settings(&projects, &mut folders);
         Self {
             projects,
             settings,
-            sockets,
+            sockets: folders.sockets(),
             git,
         }
     }
@@ -76,33 +77,23 @@ impl<'a> Search<'a> {
 }
 
 /// What is there under protected names in the projects.
-fn settings(projects: &[PathBuf], look: &Bounded, sockets: &mut BTreeSet<PathBuf>) -> Vec<PathBuf> {
+fn settings(projects: &[PathBuf], folders: &mut Folders) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in projects {
-        let entries = look.list(folder, FEW);
-        sockets.extend(sockets_in(folder, &entries));
+        let read = folders.read(folder);
+        let is_there = |path: &PathBuf| folders.look.kind(path).is_some();
         // Some disks take other letters for the same name, so it is looked at once more where it counts.
-        let is_closed = entries.is_empty() && !look.is_listed(folder);
-        let is_there = |name: &str| {
-            is_closed || entries.len() == FEW || entries.iter().any(|(entry, _)| entry.eq_ignore_ascii_case(name))
-        };
-        let names = NAMES.iter().filter(|name| is_there(name));
-        let paths = names.map(|name| folder.join(name));
-        found.extend(paths.filter(|path| look.kind(path).is_some()));
+        let names = NAMES.iter().filter(|name| read.may_have(name));
+        found.extend(names.map(|name| folder.join(name)).filter(is_there));
         let (repository, hooks) = MERCURIAL;
-        let hooks = is_there(repository).then(|| folder.join(repository).join(hooks));
-        found.extend(hooks.filter(|path| look.kind(path).is_some()));
+        let hooks = read.may_have(repository).then(|| folder.join(repository).join(hooks));
+        found.extend(hooks.filter(is_there));
     }
     found
 }
 
-fn sockets_in(folder: &Path, entries: &[(OsString, Kind)]) -> impl Iterator<Item = PathBuf> {
-    let sockets = entries.iter().filter(|(_, kind)| *kind == Kind::Socket);
-    sockets.map(|(name, _)| folder.join(name))
-}
-
 /// The owner's folders, the folders up to two levels below them, and those on the way to `workdir`. `FOLDERS` limits all of them together.
-fn projects(searched: &[PathBuf], workdir: &Path, look: &Bounded, sockets: &mut BTreeSet<PathBuf>) -> Vec<PathBuf> {
+fn projects(searched: &[PathBuf], workdir: &Path, known: &mut Folders) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for root in searched {
         let mut level = vec![root.clone()];
@@ -110,13 +101,10 @@ fn projects(searched: &[PathBuf], workdir: &Path, look: &Bounded, sockets: &mut 
         for _ in 0..DEPTH {
             let mut next = Vec::new();
             for folder in &level {
-                let inner = look.all(folder, ENTRIES);
-                sockets.extend(sockets_in(folder, &inner));
-                let inner = inner.into_iter();
-                let inner = inner.filter(|(name, kind)| *kind == Kind::Dir && is_searched(name));
-                next.extend(inner.map(|(name, _)| folder.join(name)));
+                let inner = known.whole(folder, ENTRIES);
+                next.extend(inner.folders.iter().map(|name| folder.join(name)));
                 if folders.len() + next.len() > FOLDERS {
-                    look.exceed(too_many(searched));
+                    known.look.exceed(too_many(searched));
                     return folders;
                 }
             }

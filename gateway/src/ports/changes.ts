@@ -33,7 +33,10 @@ export type SessionFileChanging = FileChanging & Pick<ChangingCall, "sessionKey"
 
 export interface ChangesPort {
   readonly changes: {
-    /** Call it before the call is handed over. */
+    /**
+     * Call it when the call is handed over, in the same turn of the event loop, and again where the gateway may have ended between the two:
+     * a call that is known stays as it is.
+     */
     called(call: ChangingCall): void;
     /** Call it before each change; a call that tries again replaces its earlier record. */
     changing(change: FileChanging): void;

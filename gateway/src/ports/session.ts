@@ -85,7 +85,11 @@ export interface ReplyRoute {
   readonly replyToId?: string;
 }
 
-export type ToolResultTaken = "taken" | "duplicate" | "late" | "unknown";
+export interface ToolResultTaken {
+  readonly taken: "taken" | "duplicate" | "late" | "unknown";
+  /** The call whose result was new to the session. `name`: as in `tools.list`. */
+  readonly call?: { readonly name: string; readonly runId: string };
+}
 
 /** `early`: the result of the process's call is not here yet, and the event may be sent again. */
 export type ExecEventTaken = "taken" | "duplicate" | "early" | "unknown";

@@ -60,7 +60,7 @@ import type { ArchiveEnd, EventBody } from "./machine/event.ts";
 import { isAwaiting } from "./machine/phase/questions.ts";
 import { isOwnCallId } from "./machine/ids.ts";
 import type { LogRow } from "./machine/log.ts";
-import { activeRun, isLastOpenCall, type State } from "./machine/state.ts";
+import { activeRun, callOf, isLastOpenCall, type State } from "./machine/state.ts";
 import { head, jsonBytes } from "./machine/text.ts";
 import { changedMode } from "./mode.ts";
 import { runEnd, searchRows } from "./search-view.ts";
@@ -160,6 +160,7 @@ export class SessionService implements Omit<SessionPort, "erase"> {
       : await this.#images(nodeId, callId, report.content);
     // Another call that is still open may change what the next model call needs.
     if (contextVersion !== undefined && isLastOpenCall(this.#driver.state?.run, callId)) this.#driver.contexts.confirm(contextVersion, at);
+    const call = this.#driver.state && callOf(this.#driver.state, callId);
     const { answer } = this.#driver.apply({
       type: "ToolResult",
       callId,
@@ -170,7 +171,8 @@ export class SessionService implements Omit<SessionPort, "erase"> {
       ...(durationMs === undefined ? {} : { durationMs }),
     });
     const type = answer?.type;
-    return type === "taken" || type === "duplicate" || type === "late" ? type : "unknown";
+    if (type === "taken" || type === "late") return { taken: type, ...(call === undefined ? {} : { call }) };
+    return { taken: type === "duplicate" ? type : "unknown" };
   }
   /** Stores images only for a call that is open on this node: the result of any other call is not shown. */
   async #images(nodeId: string, callId: string, content: readonly ContentBlock[]): Promise<readonly ContentBlock[]> {

@@ -127,6 +127,8 @@ export const awayEntries = (machines: readonly MachineTools[]): readonly ToolEnt
     isAway: true,
   }));
 export const machineToolName = (nodeId: string, tool: string): string => `${nodeId}${SEPARATOR}${tool}`;
+/** The opposite of `machineToolName`. */
+export const bareToolName = (nodeId: string, name: string): string => name.slice(nodeId.length + SEPARATOR.length);
 /** For an error's text: the machine that a name without a tool seems to mean. The shortest id that fits. */
 export function machineOf<N extends { readonly nodeId: string }>(name: string, nodes: readonly N[]): N | undefined {
   const fitting = nodes.filter(({ nodeId }) => name.startsWith(nodeId + SEPARATOR));

@@ -29,7 +29,7 @@ describe("reads and settings", () => {
     ]) {
       expect(!answer.ok && answer.error.reason).toBe("session.not_found");
     }
-    expect(await s.port.toolResult("lap", { callId: asCallId("x/r1/1/0") })).toBe("unknown");
+    expect(await s.port.toolResult("lap", { callId: asCallId("x/r1/1/0") })).toEqual({ taken: "unknown" });
     expect(await s.port.execEvent("lap", { eventId: "e", sessionId: "p", event: "finished" })).toBe("unknown");
     expect(value(await s.port.abort(undefined))).toEqual({ ok: true, wasRunning: false, pendingToolsCancelled: 0 });
     expect(await s.port.resume()).toEqual({ busy: false });

@@ -186,7 +186,7 @@ function usual(key: string): SessionPort {
     send: async (input) => ({ ok: true, value: { status: "started", runId: asRunId(input.runId) } }),
     abort: async () => ({ ok: true, value: { ok: true, wasRunning: true, pendingToolsCancelled: 0 } }),
     hold: async () => ({ wasRunning: false, cancelled: 0 }),
-    toolResult: async () => "taken",
+    toolResult: async () => ({ taken: "taken" }),
     answerApproval: async () => ({ ok: true, value: { outcome: "allowed" } }),
     recheckLimit: async () => {},
     spent: async () => ({ report: { base: 0, count: 0, sums: [] }, open: { costUsd: 0, tokens: 0 } }),

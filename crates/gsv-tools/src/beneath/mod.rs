@@ -19,7 +19,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use gsv_sandbox::homes_of_user;
+use gsv_sandbox::{Remembered, homes_of_user};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -68,6 +68,8 @@ pub struct Beneath {
     roots: Vec<PathBuf>,
     /// Homes of the user, as the sandbox has them: what their settings name is not changed.
     homes: Vec<PathBuf>,
+    /// What the search for such settings has seen before.
+    searched: Remembered,
     walk_only: AtomicBool,
 }
 
@@ -128,6 +130,7 @@ impl Beneath {
                 .iter()
                 .filter_map(|home| home.canonicalize().ok())
                 .collect(),
+            searched: Remembered::default(),
             walk_only,
         })
     }

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, PathBuf};
 
-use gsv_sandbox::{Disk, is_run_by_others};
+use gsv_sandbox::is_run_by_others;
 use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -176,7 +176,7 @@ impl Beneath {
         if !searched.iter().any(|root| path.starts_with(root)) {
             return Ok(());
         }
-        match is_run_by_others(&searched, &path, &self.homes, &Disk) {
+        match is_run_by_others(&searched, &path, &self.homes, &self.searched) {
             Ok(false) => Ok(()),
             Ok(true) => Err(ToolError::RunByOthers {
                 path: quote(&self.show(rel)),

@@ -38,6 +38,8 @@ export class ChangeStore {
   }
 
   called({ callId, sessionKey = "", runId = "", nodeId = "", tool, at }: ChangingCall): void {
+    // A look is no write, so it makes nobody wait.
+    if (one(this.#db.sql, "SELECT 1 FROM changing_calls WHERE call = ? AND node = ?", callId, nodeId) !== undefined) return;
     this.#prune(at);
     run(
       this.#db.sql,

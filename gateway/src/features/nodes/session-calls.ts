@@ -10,7 +10,7 @@ import type { DispatchOutcome, ToolDispatch } from "../../ports/dispatch.ts";
 import { originText } from "../../ports/origin.ts";
 import { taintMark } from "../../ports/taint.ts";
 import type { AskSession, SessionDirectory } from "../../ports/sessions.ts";
-import { machineToolName, type ToolAccess } from "../../tools/registry.ts";
+import { bareToolName, machineToolName, type ToolAccess } from "../../tools/registry.ts";
 import type { NodeDispatch } from "./dispatch.ts";
 
 export interface SessionCallPorts extends Pick<KernelPorts, "background" | "contextVersion" | "now">, ChangesPort {
@@ -51,9 +51,11 @@ export class SessionCalls {
       return "changed";
     }
     const run = call.runId === undefined ? {} : { runId: call.runId };
-    this.#ports.changes.called({ callId, sessionKey, ...run, nodeId, tool, at: this.#ports.now() });
     const payload = { callId: asCallId(callId), tool, args: { ...args }, sessionKey, timeoutMs };
     if (!this.#ports.dispatch.handOver(nodeId, callId, timeoutMs, { event: "tool.invoke", payload })) return "offline";
+    // After the frame, which would wait for the record. A gateway that ends between the two makes the record again: with the next
+    // hand-over, or with the result.
+    this.#ports.changes.called({ callId, sessionKey, ...run, nodeId, tool, at: this.#ports.now() });
     // The call does not wait for its entry: the frame is on its way.
     this.#ports.background("audit", this.#record(call, name, "allowed", call.rule ?? (isOwners ? "tool.owner" : "tool.opened")));
     return "sent";
@@ -73,7 +75,12 @@ export class SessionCalls {
     if (key === undefined) return false;
     // Before the session answers: the node may tell the end of the process at once.
     this.#ports.reported(nodeId, ref, result);
-    const taken = await this.#ports.ask(key, (session) => session.toolResult(nodeId, result, this.#ports.contextVersion()));
+    const { taken, call } = await this.#ports.ask(key, (session) => session.toolResult(nodeId, result, this.#ports.contextVersion()));
+    if (call !== undefined) {
+      const { runId, name } = call;
+      const tool = bareToolName(nodeId, name);
+      this.#ports.changes.called({ callId: result.callId, sessionKey: key, runId, nodeId, tool, at: this.#ports.now() });
+    }
     // The session has the result only now. After an earlier failure the machine keeps the result and sends it again (W6).
     this.#ports.dispatch.ended(nodeId, result.callId);
     return taken !== "unknown";

@@ -410,10 +410,18 @@ export const shownState = (run: Run): "idle" | "thinking" | "acting" | "archivin
   return run.phase === "archiving" && run.resume ? "thinking" : run.phase;
 };
 export const isRunning = (run: Run): run is ActiveRun => run.phase === "thinking" || run.phase === "acting" || run.phase === "paused";
-/** The run that is under way, or waits. */
 /** All other calls of the model's answer have their results. */
 export const isLastOpenCall = (run: Run | undefined, callId: string): boolean =>
   run?.phase === "acting" && run.calls.length === 1 && run.calls[0]?.callId === callId;
+/** A call whose result is not here yet. `name`: with its machine's. */
+export function callOf({ run, closed }: State, callId: string): { readonly name: string; readonly runId: string } | undefined {
+  const isIt = (call: { readonly callId: string }): boolean => call.callId === callId;
+  const open = run.phase === "acting" ? run.calls.find(isIt) : undefined;
+  if (run.phase === "acting" && open !== undefined) return { name: open.name, runId: run.runId };
+  const late = closed.find(isIt);
+  return late && { name: late.name, runId: late.runId };
+}
+/** The run that is under way, or waits. */
 export const activeRun = (run: Run): ActiveRun | WaitingRun | undefined => {
   if (isRunning(run)) return run;
   return run.phase === "archiving" ? run.resume : undefined;

@@ -300,9 +300,9 @@ describe("[P4.3] images of tools", () => {
         { type: "image", data: PNG, mimeType: "image/png" },
       ],
     };
-    expect(await Promise.all([session.port.toolResult("lap", result), session.port.toolResult("lap", result)])).toEqual([
-      "taken",
-      "duplicate",
+    expect(await Promise.all([session.port.toolResult("lap", result), session.port.toolResult("lap", result)])).toMatchObject([
+      { taken: "taken" },
+      { taken: "duplicate" },
     ]);
     const call = await stage.call(1);
     expect(shown(call.request.messages)).toContain(PNG);
@@ -329,8 +329,8 @@ describe("[P4.3] images of tools", () => {
       outcome: "ok" as const,
       result: [{ type: "image", r2Key: mine, mimeType: "image/png" }],
     });
-    expect(await session.port.toolResult("lap", refer(two?.callId))).toBe("taken");
-    expect(await session.port.toolResult("lap", refer(one?.callId))).toBe("taken");
+    expect(await session.port.toolResult("lap", refer(two?.callId))).toMatchObject({ taken: "taken" });
+    expect(await session.port.toolResult("lap", refer(one?.callId))).toMatchObject({ taken: "taken" });
     const results = (await stage.call(1)).request.messages
       .filter((message) => message.role === "toolResult")
       .map((message) => shown([message]));

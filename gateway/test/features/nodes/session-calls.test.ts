@@ -105,7 +105,7 @@ describe("a session's calls", () => {
     sessions = fakeSessions(() => ({
       toolResult: async () => {
         if (!reachable) throw new Error("broken");
-        return "taken";
+        return { taken: "taken" };
       },
     }));
     const lap = await node("lap");

@@ -182,6 +182,25 @@ describe("agents' files", () => {
 });
 
 describe("machines", () => {
+  test("[UN6] a call whose record was lost with the gateway is known again when its result comes", async () => {
+    vi.restoreAllMocks();
+    const call = { name: "lap__Write", runId: "run-7" };
+    sessions = fakeSessions(() => ({ toolResult: async () => ({ taken: "taken", call }) }));
+    const ref = await refOf();
+    const lap = await node("lap", undefined, KEEPS);
+    const callId = `${ref}/r7/1/0`;
+    await lap.ok("tool.result", { callId, result: "written" });
+    const asked = admin.call("undo.apply", { target: "run-7" });
+    const { payload } = await lap.event("undo.request");
+    await lap.ok("undo.report", { callId: (payload as { callId: string }).callId, files: [{ path: "a", action: "rewrite", outcome: "undone" }] });
+    expect(await asked).toMatchObject({ ok: true, payload: { places: [{ nodeId: "lap", counts: { undone: 1 } }] } });
+    // A call that only reads has nothing to be undone.
+    call.name = "lap__Read";
+    call.runId = "run-8";
+    await lap.ok("tool.result", { callId: `${ref}/r8/1/0`, result: "text" });
+    expect((await admin.refused("undo.plan", { target: "run-8" })).reason).toBe("undo.nothing");
+  });
+
   test("[UN6] a machine that answers without an end, or with more than an answer lists, is stopped and counted", async () => {
     const ref = await refOf();
     const lap = await node("lap", undefined, KEEPS);
