@@ -114,29 +114,29 @@ export type FeatureTables = Pick<FeatureDefinition<never, object>, "name" | "his
  */
 export class FeatureList<Base, Ports> {
   readonly definitions: readonly FeatureTables[];
-  readonly #create: (base: Base) => { readonly features: readonly Feature[]; readonly ports: Ports };
+  readonly #create: readonly ((ports: never) => Feature)[];
 
-  private constructor(
-    definitions: readonly FeatureTables[],
-    create: (base: Base) => { readonly features: readonly Feature[]; readonly ports: Ports },
-  ) {
+  private constructor(definitions: readonly FeatureTables[], create: readonly ((ports: never) => Feature)[]) {
     this.definitions = definitions;
     this.#create = create;
   }
 
-  static over<Base>(): FeatureList<Base, Base> {
-    return new FeatureList<Base, Base>([], (ports) => ({ features: [], ports }));
+  static over<Base extends object>(): FeatureList<Base, Base> {
+    return new FeatureList<Base, Base>([], []);
   }
 
   add<Offer extends object>(definition: FeatureDefinition<Ports, Offer>): FeatureList<Base, Ports & Offer> {
-    return new FeatureList<Base, Ports & Offer>([...this.definitions, definition], (base) => {
-      const { features, ports } = this.#create(base);
-      const feature = definition.create(ports);
-      return { features: [...features, feature], ports: { ...ports, ...feature.offers } };
-    });
+    return new FeatureList<Base, Ports & Offer>([...this.definitions, definition], [...this.#create, definition.create]);
   }
 
   create(base: Base): { readonly features: readonly Feature[]; readonly ports: Ports } {
-    return this.#create(base);
+    // One object that grows: a copy for each feature would be a third of the gateway's start.
+    const ports = { ...base } as Ports & object;
+    const features = this.#create.map((create) => {
+      const feature = create(ports as never);
+      Object.assign(ports, feature.offers);
+      return feature;
+    });
+    return { features, ports };
   }
 }
