@@ -4,11 +4,13 @@
  */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import { callsThenTells, delays, LinkProxy, resultTexts, Rig, type Seen, spin } from "./kill-support.ts";
 import { type NodeProcess, processesWith, until } from "./support.ts";
 
 type Phase = "accepted" | "started";
+const RECORDED_MS = 30_000;
 
 describe("a command on a real node", () => {
   let rig: Rig;
@@ -45,14 +47,23 @@ describe("a command on a real node", () => {
     rig.model.serve(cell.name, { answer: callsThenTells({ name: `${on}__Bash`, arguments: { command: script } }) });
     return { cell, gate };
   }
-  /** Sends the message and calls back, synchronously, when a client sees the call at this phase. */
-  async function atPhase(cell: ReturnType<Rig["cell"]>, phase: Phase, then: () => void): Promise<void> {
+  /** Sends the message and calls back, synchronously, when the node has recorded the call, or when a client sees that it was started. */
+  async function atPhase(cell: ReturnType<Rig["cell"]>, phase: Phase, then: () => void, on = "box"): Promise<void> {
+    const recorded = (): string => readFileSync(join(rig.machine.home, "node", on, "ledger", "ledger.log"), "latin1");
     await rig.with(async (client) => {
+      const before = recorded();
       await cell.say(client);
-      await client.waitFor(
-        `the call is ${phase}`,
-        ({ event, payload }) => event === "tool.progress" && payload["sessionKey"] === cell.sessionKey && payload["phase"] === phase,
-      );
+      if (phase === "accepted") {
+        const patience = Date.now() + RECORDED_MS;
+        while (recorded() === before) {
+          if (Date.now() > patience) throw new Error("the node has not recorded the call");
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+      } else
+        await client.waitFor(
+          "the call is started",
+          ({ event, payload }) => event === "tool.progress" && payload["sessionKey"] === cell.sessionKey && payload["phase"] === phase,
+        );
       then();
     });
   }
@@ -262,7 +273,7 @@ describe("a command on a real node", () => {
     for (const phase of ["accepted", "started"] as const) {
       it(`[K14] [K16] when the call is ${phase}: it goes on, and its result arrives`, async () => {
         const { cell, gate } = command(`link ${phase}`, "far");
-        await atPhase(cell, phase, () => proxy.cut());
+        await atPhase(cell, phase, () => proxy.cut(), "far");
         open(gate, far);
         await until("the command has ended", () => far.lines(`${gate}.ended`).length > 0);
         proxy.restore();

@@ -10,14 +10,14 @@ use gsv_protocol::types::{ToolPhase, ToolProgressParams};
 use gsv_tools::Progress;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::scrub::{Scrub, incomplete_token};
 use crate::tasks::Tasks;
 
 const CHUNK_BYTES: usize = 16 * 1024;
 const PERIOD: Duration = Duration::from_millis(100);
-/// A call that ends sooner reports only its result: two more frames would take the gateway longer than the call itself.
+/// A call that ends sooner reports only its result: more frames would take the gateway longer than the call itself.
 const QUIET: Duration = Duration::from_millis(50);
 /// More than a call has.
 const PHASES: usize = 4;
@@ -111,7 +111,8 @@ impl Drop for Phases {
 async fn pump(feed: ProgressFeed, call_id: String, mut receiver: mpsc::Receiver<Progress>) {
     let mut waiting = Waiting::default();
     let mut sent: Option<JoinHandle<()>> = None;
-    let mut period = tokio::time::interval(PERIOD);
+    // Not before the phases, which wait as long from an earlier time on.
+    let mut period = tokio::time::interval_at(Instant::now() + QUIET, PERIOD);
     period.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let is_free = sent.as_ref().is_none_or(JoinHandle::is_finished);
@@ -177,7 +178,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn the_phases_of_a_short_call_are_not_reported() {
+    async fn p6_2_the_phases_of_a_short_call_are_not_reported() {
         let (told, mut reports) = mpsc::unbounded_channel();
         let begin = |told: mpsc::UnboundedSender<(ToolPhase, Option<u32>)>| {
             let phases = Phases::new(move |phase, pid| told.send((phase, pid)).unwrap());
@@ -192,7 +193,7 @@ mod tests {
         let long = begin(told);
         assert_eq!(reports.recv().await, Some((ToolPhase::Accepted, None)));
         // A later phase does not wait.
-        let reached = tokio::time::Instant::now();
+        let reached = Instant::now();
         long.reached.phase(ToolPhase::Started, Some(7));
         assert_eq!(reports.recv().await, Some((ToolPhase::Started, Some(7))));
         assert_eq!(reached.elapsed(), Duration::ZERO);

@@ -79,6 +79,17 @@ impl<'a> Bounded<'a> {
         }
     }
 
+    /// How many entries of a list the rest of the budget is enough for.
+    fn entries_left(&self) -> usize {
+        self.left.get().saturating_mul(ENTRIES)
+    }
+
+    /// For a list of a folder. `limit`: what was asked for. A list that the budget has made shorter may have left out some.
+    fn pay_entries(&self, entries: usize, limit: usize, dir: &Path) {
+        let is_cut = entries < limit && entries >= self.entries_left();
+        self.pay(entries / ENTRIES + usize::from(is_cut), dir);
+    }
+
     /// False: nothing more is looked at.
     fn pay(&self, cost: usize, path: &Path) -> bool {
         let left = self.left.get().checked_sub(cost);
@@ -123,9 +134,8 @@ impl Look for Bounded<'_> {
         if !self.pay(1, dir) {
             return Ok(Vec::new());
         }
-        let limit = limit.min(self.left.get().saturating_mul(ENTRIES));
-        let entries = self.seen(self.look.try_list(dir, limit), dir);
-        self.pay(entries.len() / ENTRIES, dir);
+        let entries = self.seen(self.look.try_list(dir, limit.min(self.entries_left())), dir);
+        self.pay_entries(entries.len(), limit, dir);
         Ok(entries)
     }
 
@@ -133,9 +143,8 @@ impl Look for Bounded<'_> {
         if !self.pay(1, dir) {
             return Ok(Arc::default());
         }
-        let limit = limit.min(self.left.get().saturating_mul(ENTRIES));
-        let folder = self.seen(self.look.try_folder(dir, limit), dir);
-        self.pay(folder.entries / ENTRIES, dir);
+        let folder = self.seen(self.look.try_folder(dir, limit.min(self.entries_left())), dir);
+        self.pay_entries(folder.entries, limit, dir);
         Ok(folder)
     }
 
@@ -170,6 +179,25 @@ mod tests {
             matches!(&problem, Problem::Limit(text) if text.contains("/a/b among them")),
             "{problem:?}"
         );
+    }
+
+    #[test]
+    fn sb5_a_list_that_the_budget_cuts_has_failed() {
+        let names: Vec<String> = (0..30).map(|number| format!("/a/f{number}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let disk = Fake::of(&names);
+        let of = |left: usize, look: &dyn Fn(&Bounded) -> usize| {
+            let bounded = Bounded::new(&disk);
+            bounded.pay(COST - left, Path::new("/"));
+            (look(&bounded), bounded.finish(()).is_ok())
+        };
+        let list = |bounded: &Bounded| bounded.list(Path::new("/a"), 700).len();
+        let folder = |bounded: &Bounded| bounded.folder(Path::new("/a"), 700).entries;
+        for look in [&list as &dyn Fn(&Bounded) -> usize, &folder] {
+            // One for the folder, and what is left for its entries.
+            assert_eq!(of(3, look), (20, false));
+            assert_eq!(of(5, look), (30, true));
+        }
     }
 
     #[test]

@@ -32,7 +32,9 @@ pub struct Folder {
     pub(crate) folders: Vec<OsString>,
     pub(crate) sockets: Vec<OsString>,
     /// The names of [`NOTABLE`] that are there, also in other letters: some disks take those for the same name.
-    names: Vec<&'static str>,
+    notable: Vec<&'static str>,
+    /// Some disks may take one of its names for any of [`NOTABLE`].
+    is_unclear: bool,
 }
 
 impl Folder {
@@ -40,7 +42,8 @@ impl Folder {
         let mut folder = Self::default();
         for (name, kind) in entries {
             folder.entries += 1;
-            folder.names.extend(notable(&name));
+            folder.notable.extend(notable(&name));
+            folder.is_unclear |= is_unclear(&name);
             match kind {
                 Kind::Dir if is_searched(&name) => folder.folders.push(name),
                 Kind::Socket => folder.sockets.push(name),
@@ -50,9 +53,14 @@ impl Folder {
         folder
     }
 
-    /// Whether a name of [`NOTABLE`] is among the entries that were read.
+    /// How many names it keeps, which is what its memory takes.
+    pub(crate) fn names(&self) -> usize {
+        self.folders.len() + self.sockets.len() + self.notable.len()
+    }
+
+    /// Whether a name of [`NOTABLE`] may be among the entries that were read.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.names.iter().any(|known| known.eq_ignore_ascii_case(name))
+        self.is_unclear || self.notable.iter().any(|known| known.eq_ignore_ascii_case(name))
     }
 }
 
@@ -65,7 +73,32 @@ fn notable(name: &OsStr) -> Option<&'static str> {
     NOTABLE.get(&*small).copied()
 }
 
-/// The folders of one search: each is read once.
+/// Whether a disk that takes other letters for the same name may take this name for one in ASCII: each other character in it stands for
+/// ASCII letters there, or for nothing (full case folding, and characters that are ignored).
+fn is_unclear(name: &OsStr) -> bool {
+    let folds = |char: char| {
+        matches!(
+            char,
+            '\u{df}' | '\u{17f}' | '\u{1e9e}' | '\u{212a}' | '\u{fb00}'..='\u{fb06}'
+        )
+    };
+    let is_ignored = |char: char| {
+        matches!(
+            char,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+                | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}'
+                | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
+        )
+    };
+    let may_be_ascii = |name: &str| {
+        name.chars()
+            .all(|char| char.is_ascii() || folds(char) || is_ignored(char))
+    };
+    !name.is_ascii() && name.to_str().is_some_and(may_be_ascii)
+}
+
+/// The folders of one search. Each is read once, and once more when all of a large one is needed.
 pub(crate) struct Folders<'a> {
     pub(crate) look: &'a Bounded<'a>,
     known: HashMap<PathBuf, Read>,
@@ -95,6 +128,9 @@ impl<'a> Folders<'a> {
 
     /// More than `limit` entries fail the search.
     pub(crate) fn whole(&mut self, dir: &Path, limit: usize) -> Arc<Folder> {
+        if let Some(read) = self.known.get(dir).filter(|read| read.is_whole) {
+            return Arc::clone(&read.folder);
+        }
         let folder = self.look.whole(dir, limit);
         self.know(dir, Arc::clone(&folder), folder.entries <= limit);
         folder
@@ -119,7 +155,7 @@ impl<'a> Folders<'a> {
     }
 
     fn know(&mut self, dir: &Path, folder: Arc<Folder>, is_read: bool) -> Read {
-        // One of another user may be closed to lists and still open to who knows a name.
+        // One of another user may refuse to be listed, and still show each file to a program that knows its name.
         let is_whole = is_read && (folder.entries > 0 || self.look.is_listed(dir));
         let read = Read { folder, is_whole };
         self.known.insert(dir.to_owned(), read.clone());
@@ -151,6 +187,28 @@ mod tests {
             for name in path.split('/') {
                 assert!(Folder::of([(name.into(), Kind::Dir)]).has(name), "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn sb5_a_name_that_some_disks_take_for_another_one_counts_as_any() {
+        let has = |name: &str| Folder::of([(name.into(), Kind::Dir)]).has("objects");
+        for name in [
+            "object\u{17f}",
+            ".g\u{200c}it",
+            "\u{212a}eys",
+            "\u{fb01}le",
+            "stra\u{df}e",
+        ] {
+            assert!(has(name), "{name}");
+        }
+        for name in [
+            "T\u{e9}l\u{e9}chargements",
+            "\u{4e0b}\u{8f7d}",
+            "o\u{308}bjects",
+            "plain",
+        ] {
+            assert!(!has(name), "{name}");
         }
     }
 

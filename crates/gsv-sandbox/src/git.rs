@@ -8,13 +8,11 @@ use std::path::{Path, PathBuf};
 
 use crate::bounded::Bounded;
 use crate::look::{Kind, Look as _};
+use crate::names::OF_BARE;
 
 /// Directories of submodules and worktrees in one repository, at most, and how deep the names of submodules go.
 const LINKED: usize = 5_000;
 const LINKED_DEPTH: usize = 20;
-
-/// What makes a folder a repository. A command that moved them away would hide the repository from the next search.
-const OF_BARE: [&str; 2] = ["objects", "refs"];
 
 pub(crate) struct GitDirectories<'a> {
     look: &'a Bounded<'a>,

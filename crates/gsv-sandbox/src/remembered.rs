@@ -5,24 +5,34 @@ use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use crate::folder::Folder;
 use crate::look::{Disk, Kind, Look, Unseen, list, open_folder};
 
-/// Folders that are remembered, at most. One search looks at no more than 20,000.
-const FOLDERS: usize = 25_000;
+/// Folders that are remembered, and names in them, together at most.
+const MEMORY: usize = 60_000;
+/// A folder with more names that count is read again each time.
+const NAMES: usize = 2_000;
 /// Two changes within this time may leave a folder with the same times. Some disks count in steps of two seconds.
 const STEP: Duration = Duration::from_secs(3);
 
 /// Answers as [`Disk`] does.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Remembered {
-    folders: Mutex<HashMap<PathBuf, Known>>,
+    memory: Mutex<Memory>,
+    clock: fn() -> SystemTime,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
+struct Memory {
+    folders: HashMap<PathBuf, Known>,
+    /// What they take of [`MEMORY`].
+    size: usize,
+}
+
+#[derive(Debug, Clone)]
 struct Known {
     stamp: Stamp,
     /// How many entries were asked for.
@@ -35,9 +45,13 @@ impl Known {
     fn serves(&self, limit: usize) -> bool {
         self.folder.entries < self.limit || limit <= self.limit
     }
+
+    fn size(&self) -> usize {
+        1 + self.folder.names()
+    }
 }
 
-/// A folder, and its times, which each change of its entries changes. No program can choose the second one.
+/// A folder, and its times: each change of its entries changes both. Programs choose the first one (mtime), but not the second one (ctime).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -56,7 +70,7 @@ impl Stamp {
         }
     }
 
-    /// Whether a later change can't have the same times.
+    /// Whether no change from `now` on can leave the same times.
     fn is_settled(&self, now: SystemTime) -> bool {
         let seconds = u64::try_from(self.changed.0.max(self.modified.0)).ok();
         let last = seconds.and_then(|seconds| SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds + 1)));
@@ -65,21 +79,41 @@ impl Stamp {
     }
 }
 
+impl Default for Remembered {
+    fn default() -> Self {
+        Self::new(SystemTime::now)
+    }
+}
+
 impl Remembered {
+    fn new(clock: fn() -> SystemTime) -> Self {
+        Self {
+            memory: Mutex::default(),
+            clock,
+        }
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn known(&self, dir: &Path, limit: usize) -> Option<Arc<Folder>> {
-        let folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = folders.get(dir).filter(|known| known.serves(limit))?;
+        let known = self.memory().folders.get(dir).cloned();
+        // Without the lock: the folder may be on a disk that does not answer.
+        let known = known.filter(|known| known.serves(limit))?;
         let now = Stamp::of(&dir.metadata().ok()?);
-        (now == known.stamp).then(|| Arc::clone(&known.folder))
+        (now == known.stamp).then_some(known.folder)
     }
 
     fn remember(&self, dir: &Path, known: Known) {
-        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
-        if folders.len() >= FOLDERS && !folders.contains_key(dir) {
-            // Those that are still needed come back with the next search.
-            folders.clear();
+        let size = known.size();
+        let mut memory = self.memory();
+        if memory.size + size > MEMORY {
+            // What is still needed comes back with the next search.
+            *memory = Memory::default();
         }
-        folders.insert(dir.to_owned(), known);
+        let before = memory.folders.insert(dir.to_owned(), known);
+        memory.size = memory.size + size - before.map_or(0, |before| before.size());
     }
 }
 
@@ -91,10 +125,12 @@ impl Look for Remembered {
         let Some(opened) = open_folder(dir)? else {
             return Ok(Arc::default());
         };
-        // Before the list: a change after it changes the times.
+        // In this order: each change that the list does not have comes after `now`, and gives the folder other times than these.
+        let now = (self.clock)();
         let stamp = opened.metadata().ok().map(|found| Stamp::of(&found));
         let folder = Arc::new(Folder::of(list(&opened, dir, limit)?));
-        if let Some(stamp) = stamp.filter(|stamp| stamp.is_settled(SystemTime::now()) && keeps_times(&opened)) {
+        let is_small = folder.names() <= NAMES;
+        if let Some(stamp) = stamp.filter(|stamp| is_small && stamp.is_settled(now) && keeps_times(&opened)) {
             let folder = Arc::clone(&folder);
             self.remember(dir, Known { stamp, limit, folder });
         }
@@ -153,34 +189,44 @@ mod tests {
 
     use super::*;
 
-    const MANY: usize = 1_000;
+    const MANY: usize = 5_000;
+    const HOUR: Duration = Duration::from_secs(60 * 60);
 
-    /// A folder whose last change was long ago, as far as its times tell. `changed` can't be chosen, so the tests take it for `modified`.
+    fn in_an_hour() -> SystemTime {
+        SystemTime::now() + HOUR
+    }
     fn lab() -> (TempDir, PathBuf, Remembered) {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("folder");
         fs::create_dir(&folder).unwrap();
-        (dir, folder, Remembered::default())
+        (dir, folder, Remembered::new(in_an_hour))
     }
-    fn remember(memory: &Remembered, dir: &Path) -> Arc<Folder> {
-        let folder = memory.try_folder(dir, MANY).unwrap();
-        let stamp = Stamp::of(&dir.metadata().unwrap());
-        let known = Known {
-            stamp,
-            limit: MANY,
-            folder: Arc::clone(&folder),
-        };
-        memory.remember(dir, known);
-        folder
+    /// As if it had been changed long ago: kernels differ in how soon a change gives it another time.
+    fn age(folder: &Path) {
+        let before = SystemTime::now() - HOUR;
+        File::open(folder).unwrap().set_modified(before).unwrap();
+    }
+    fn is_remembered(memory: &Remembered, dir: &Path) -> bool {
+        let read = || memory.try_folder(dir, MANY).unwrap();
+        Arc::ptr_eq(&read(), &read())
     }
 
     #[test]
     fn sb5_a_folder_that_stays_as_it_is_is_not_read_again() {
         let (_dir, folder, memory) = lab();
         fs::write(folder.join(".envrc"), "").unwrap();
-        let first = remember(&memory, &folder);
-        let again = memory.try_folder(&folder, MANY).unwrap();
-        assert!(first.has(".envrc") && Arc::ptr_eq(&first, &again));
+        assert!(is_remembered(&memory, &folder));
+        assert!(memory.try_folder(&folder, MANY).unwrap().has(".envrc"));
+        // What was changed just now may be changed again at the same time.
+        assert!(!is_remembered(&Remembered::default(), &folder));
+    }
+
+    #[test]
+    fn sb5_a_folder_of_a_file_system_of_another_kind_is_read_again() {
+        assert!(!is_remembered(
+            &Remembered::new(in_an_hour),
+            Path::new("/proc/self/fdinfo")
+        ));
     }
 
     #[test]
@@ -201,19 +247,17 @@ mod tests {
             },
         ];
         for (number, change) in changes.iter().enumerate() {
-            let before = remember(&memory, &folder);
+            age(&folder);
+            assert!(is_remembered(&memory, &folder), "{number}");
             change();
             let after = memory.try_folder(&folder, MANY).unwrap();
-            assert!(!Arc::ptr_eq(&before, &after), "{number}");
             assert_eq!(*after, *Disk.try_folder(&folder, MANY).unwrap(), "{number}");
         }
     }
 
     #[test]
-    fn sb5_a_folder_that_was_changed_just_now_is_read_again() {
-        let (_dir, folder, memory) = lab();
-        let first = memory.try_folder(&folder, MANY).unwrap();
-        assert!(!Arc::ptr_eq(&first, &memory.try_folder(&folder, MANY).unwrap()));
+    fn sb5_a_folder_is_settled_some_seconds_after_its_last_change() {
+        let (_dir, folder, _memory) = lab();
         let stamp = Stamp::of(&folder.metadata().unwrap());
         let at = |seconds: u64| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         let changed = u64::try_from(stamp.changed.0).unwrap();
@@ -230,33 +274,35 @@ mod tests {
         for name in ["a", "b", "c"] {
             fs::create_dir(folder.join(name)).unwrap();
         }
-        let stamp = Stamp::of(&folder.metadata().unwrap());
-        let short = memory.try_folder(&folder, 2).unwrap();
-        let known = Known {
-            stamp,
-            limit: 2,
-            folder: short,
-        };
-        memory.remember(&folder, known);
         assert_eq!(memory.try_folder(&folder, 2).unwrap().folders.len(), 2);
         assert_eq!(memory.try_folder(&folder, MANY).unwrap().folders.len(), 3);
     }
 
     #[test]
-    fn sb5_no_more_folders_are_remembered_than_the_limit() {
+    fn sb5_the_memory_is_bounded() {
         let (_dir, folder, memory) = lab();
         let stamp = Stamp::of(&folder.metadata().unwrap());
-        for number in 0..=FOLDERS {
-            let folder = Arc::default();
-            memory.remember(
-                &PathBuf::from(format!("/{number}")),
-                Known {
-                    stamp,
-                    limit: 1,
-                    folder,
-                },
-            );
+        let names = (0..NAMES).map(|number| (format!("d{number}").into(), Kind::Dir));
+        let full = Arc::new(Folder::of(names));
+        let put = |number: usize| {
+            let folder = Arc::clone(&full);
+            let known = Known {
+                stamp,
+                limit: MANY,
+                folder,
+            };
+            memory.remember(&PathBuf::from(format!("/{number}")), known);
+        };
+        for number in 0..100 {
+            put(number);
+            put(number);
+            let memory = memory.memory();
+            assert!(memory.size <= MEMORY);
+            assert_eq!(memory.size, memory.folders.values().map(Known::size).sum::<usize>());
         }
-        assert_eq!(memory.folders.lock().unwrap().len(), 1);
+        for number in 0..=NAMES {
+            fs::create_dir(folder.join(number.to_string())).unwrap();
+        }
+        assert!(!is_remembered(&memory, &folder));
     }
 }

@@ -69,7 +69,8 @@ export function firstBreak(before: Link, rows: readonly AuditRow[], digests: rea
   for (const [index, row] of rows.entries()) {
     if (row.hash === null || row.hash !== digests[index])
       return brokenAt(row, `Entry ${row.seq} was changed after it was written: its hash does not fit its content.`);
-    if (row.prev_hash !== prev.hash)
+    // Numbers have no gap: one that was removed before it had a hash is in no other hash. An old cut has no number.
+    if (row.prev_hash !== prev.hash || (row.seq !== prev.seq + 1 && (index > 0 || prev.seq > 0 || prev.hash === FIRST.hash)))
       return brokenAt(row, `Entry ${row.seq} does not follow entry ${prev.seq}: an entry before it was removed, added or moved.`);
     prev = { seq: row.seq, hash: row.hash };
   }

@@ -51,7 +51,7 @@ export interface AuditCopied {
 export interface AuditHost {
   /** The first entry since the last copy was written, so that there is a time for the next copy. */
   readonly deadline: () => void;
-  /** Does the work in a while. When it is lost, the next entry or reader does it. */
+  /** Does the work within a second. Work that is lost with the instance is planned again by the next one (`resume`). */
   readonly soon: (work: () => Promise<void>) => void;
 }
 
@@ -95,6 +95,15 @@ export class Audit {
       this.#isDeadlineTold = true;
       this.#host.deadline();
     }
+    this.#planSeal();
+  }
+
+  /** At the start of an instance: the one before may have ended before it had hashed its entries. */
+  resume(): void {
+    if (this.#open(1).length > 0) this.#planSeal();
+  }
+
+  #planSeal(): void {
     if (this.#isSealPlanned) return;
     this.#isSealPlanned = true;
     this.#host.soon(() => {
@@ -230,16 +239,16 @@ export class Audit {
     return oldest.at + (days + 1) * DAY_MS;
   }
 
+  /** Entries without a hash. They follow the recorded end: without it, the whole log would be read for each entry. */
+  #open(limit: number): readonly AuditRow[] {
+    const from = this.#head()?.seq ?? 0;
+    return all<AuditRow>(this.#db.sql, "SELECT * FROM audit WHERE seq > ? AND hash IS NULL ORDER BY seq LIMIT ?", from, limit);
+  }
+
   async #sealOpen(): Promise<void> {
     for (;;) {
-      // Entries are hashed in order, so those that are not follow the recorded end. Without it, the whole log would be read for each entry.
       const end = this.#head();
-      const open = all<AuditRow>(
-        this.#db.sql,
-        "SELECT * FROM audit WHERE seq > ? AND hash IS NULL ORDER BY seq LIMIT ?",
-        end?.seq ?? 0,
-        SEAL_ROWS,
-      );
+      const open = this.#open(SEAL_ROWS);
       const [first] = open;
       if (first === undefined) return;
       // The recorded end, and not the last entry: one that follows a cut does not hide it. An earlier version recorded no end.

@@ -126,6 +126,7 @@ export class Kernel {
     const unreadable = config.unreadable();
     if (unreadable.length > 0) log.warn("secrets_unreadable", { settings: unreadable, hint: UNREADABLE });
     this.#server.resume();
+    this.ports.audit.resume();
     for (const tokenId of replaced) this.ports.closeToken(tokenId, "the token was revoked");
     if (isNewToken) this.#noteFirstToken(replaced);
   }

@@ -50,7 +50,7 @@ export interface GatewayPort extends CronPort, MemoryPort, EventPort, Delegation
   nodeLogs(nodeId: string | undefined, lines: number | undefined): Promise<Result<unknown>>;
   /** To the platform that a message came from. `send` is durable in the channel when the result is ok; the others are best effort. */
   reply(call: ReplyCall): Promise<Result<void>>;
-  /** The gateway's context version now, as with a message. */
+  /** Appends an entry. Answers the gateway's context version now, so that a run that goes on need not ask for it. */
   audit(entry: SessionAudit): Promise<string | undefined>;
   /** Those of these grants that hold now; counts their use. A call that a grant allows is not made before. */
   useGrants(sessionKey: string, ids: readonly string[]): Promise<readonly string[]>;

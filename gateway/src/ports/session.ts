@@ -87,7 +87,7 @@ export interface ReplyRoute {
 
 export interface ToolResultTaken {
   readonly taken: "taken" | "duplicate" | "late" | "unknown";
-  /** The call whose result was new to the session. `name`: as in `tools.list`. */
+  /** The call of this machine whose result the session has. `name`: as in `tools.list`. */
   readonly call?: { readonly name: string; readonly runId: string };
 }
 

@@ -3,15 +3,15 @@ import { hideValues, spellingsOf } from "../../../protocol/runtime/secret-shapes
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { ModelAccess, RunContext } from "../ports/run-context.ts";
 
-/** How long a version that came with a message counts as current: the run that the message starts asks at once. */
-const CONFIRMED_MS = 250;
+/** How long a version that came with a message, a result or an audit entry counts as current: the run that goes on with it asks at once. */
+export const CONFIRMED_MS = 250;
 
 export class RunContexts {
   readonly #gateway: Pick<GatewayPort, "runContext" | "modelAccess" | "secretValues">;
   readonly #sessionKey: () => string;
   #known: RunContext | undefined;
   #asking: Promise<RunContext> | undefined;
-  /** The version that came with the last message. For one use only: by the next call it may have changed again. */
+  /** The version that came last. For one use only: by the next call it may have changed again. */
   #confirmed: { readonly version: string; readonly at: number } | undefined;
   /** The keys that were needed last, of one version and one provider. Only for model calls. */
   #access: { readonly version: string; readonly provider: string; readonly access: ModelAccess } | undefined;
@@ -25,7 +25,7 @@ export class RunContexts {
   get known(): RunContext | undefined {
     return this.#known;
   }
-  /** A message has just come with the gateway's current version. */
+  /** Something has just come with the gateway's current version. */
   confirm(version: string, now: number): void {
     this.#confirmed = { version, at: now };
   }
@@ -47,7 +47,7 @@ export class RunContexts {
     return (text) => hideValues(text, values);
   }
   /**
-   * The current context. With `now` (wall clock) a version that has just come with a message is trusted. Concurrent callers share one
+   * The current context. With `now` (wall clock) a version that has just come (`confirm`) is trusted. Concurrent callers share one
    * request, so order is kept. Rejects when the gateway does.
    */
   current(now?: number): Promise<RunContext> {

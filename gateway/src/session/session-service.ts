@@ -60,6 +60,7 @@ import type { ArchiveEnd, EventBody } from "./machine/event.ts";
 import { isAwaiting } from "./machine/phase/questions.ts";
 import { isOwnCallId } from "./machine/ids.ts";
 import type { LogRow } from "./machine/log.ts";
+import { machineToolName } from "../tools/registry.ts";
 import { activeRun, callOf, isLastOpenCall, type State } from "./machine/state.ts";
 import { head, jsonBytes } from "./machine/text.ts";
 import { changedMode } from "./mode.ts";
@@ -171,8 +172,16 @@ export class SessionService implements Omit<SessionPort, "erase"> {
       ...(durationMs === undefined ? {} : { durationMs }),
     });
     const type = answer?.type;
-    if (type === "taken" || type === "late") return { taken: type, ...(call === undefined ? {} : { call }) };
-    return { taken: type === "duplicate" ? type : "unknown" };
+    if (type !== "taken" && type !== "late" && type !== "duplicate") return { taken: "unknown" };
+    const made = type === "duplicate" ? this.#madeBefore(nodeId, callId) : call;
+    return { taken: type, ...(made === undefined ? {} : { call: made }) };
+  }
+  /** The call of an earlier result of this machine: the gateway may have ended before it had the answer to it. */
+  #madeBefore(nodeId: string, callId: string): ToolResultTaken["call"] {
+    for (const row of this.#driver.history.messageRows())
+      if (row.kind === "toolResult" && row.callId === callId && row.message.toolName.startsWith(machineToolName(nodeId, "")))
+        return { name: row.message.toolName, runId: row.runId };
+    return undefined;
   }
   /** Stores images only for a call that is open on this node: the result of any other call is not shown. */
   async #images(nodeId: string, callId: string, content: readonly ContentBlock[]): Promise<readonly ContentBlock[]> {

@@ -66,6 +66,32 @@ test("[AU2] the gateway hashes an entry although no one reads the log", async ()
   });
 });
 
+test("[AU2] entries of an instance that ended before their hashes are hashed by the next one", () =>
+  inGateway(async ({ storage }) => {
+    const passes: (() => Promise<void>)[] = [];
+    const started = (): Audit =>
+      new Audit(storage, { now: () => Date.UTC(2090, 0, 1) }, { deadline: () => {}, soon: (work) => passes.push(work) });
+    started().append(entry);
+    expect(passes.splice(0)).toHaveLength(1);
+    const next = started();
+    next.resume();
+    await passes[0]?.();
+    expect(next.after(0, 10)).toHaveLength(1);
+    // With nothing left there is nothing to plan.
+    started().resume();
+    expect(passes).toHaveLength(1);
+  }));
+
+test("[AU3] an entry that is removed before it has a hash is found", () =>
+  inGateway(async ({ storage }) => {
+    const audit = new Audit(storage, { now: () => Date.UTC(2090, 0, 1) });
+    await sealed(audit, entry);
+    audit.append(entry);
+    storage.sql.exec("DELETE FROM audit WHERE hash IS NULL");
+    await sealed(audit, entry);
+    expect((await audit.verify()).broken?.problem).toContain("an entry before it was removed");
+  }));
+
 test("[AU2] an entry costs the same however long the log is", () =>
   inGateway(async ({ storage }) => {
     const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];

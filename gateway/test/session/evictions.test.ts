@@ -94,8 +94,10 @@ describe("evicted", () => {
     // A node with a ledger is asked again under the same id, which is always safe.
     const built = { callId: asCallId(callId), outcome: "ok", result: "built" } as const;
     // The gateway may have lost its record of the call.
-    expect(await s.port.toolResult("lap", built)).toEqual({ taken: "taken", call: { name: "lap__Bash", runId: "run-a" } });
-    expect(await s.port.toolResult("lap", built)).toEqual({ taken: "duplicate" });
+    const call = { name: "lap__Bash", runId: "run-a" };
+    expect(await s.port.toolResult("lap", built)).toEqual({ taken: "taken", call });
+    expect(await s.port.toolResult("lap", built)).toEqual({ taken: "duplicate", call });
+    expect(await s.port.toolResult("evil", built)).toEqual({ taken: "duplicate" });
     expect(await s.port.toolResult("evil", { ...built, callId: asCallId(`${s.identity.ref}/r1/2/0`) })).toEqual({ taken: "duplicate" });
     expect(stage.dispatches.every((dispatch) => dispatch.callId === callId)).toBe(true);
     (await stage.call(1)).answer(says("done"));

@@ -280,6 +280,9 @@ async fn live_output_comes_in_bounded_pieces_and_the_result_does_not_wait_for_th
     );
     let chunk = conn.phase("slow", "output").await;
     assert!(chunk["chunk"].as_str().unwrap().contains("first"));
+    let phases = conn.progress.iter().filter(|report| report["callId"] == "slow");
+    let phases: Vec<&str> = phases.filter_map(|report| report["phase"].as_str()).collect();
+    assert_eq!(phases, ["accepted", "started", "output"]);
     assert!(conn.phase("slow", "started").await["pid"].is_u64());
     let flood = conn.run("flood", "Bash", bash("yes größer | head -c 3000000")).await;
     assert_eq!(

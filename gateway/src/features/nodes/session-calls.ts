@@ -53,8 +53,8 @@ export class SessionCalls {
     const run = call.runId === undefined ? {} : { runId: call.runId };
     const payload = { callId: asCallId(callId), tool, args: { ...args }, sessionKey, timeoutMs };
     if (!this.#ports.dispatch.handOver(nodeId, callId, timeoutMs, { event: "tool.invoke", payload })) return "offline";
-    // After the frame, which would wait for the record. A gateway that ends between the two makes the record again: with the next
-    // hand-over, or with the result.
+    // After the frame, which would wait for the record. A gateway that ends between the two makes the record with the next hand-over or
+    // with the result.
     this.#ports.changes.called({ callId, sessionKey, ...run, nodeId, tool, at: this.#ports.now() });
     // The call does not wait for its entry: the frame is on its way.
     this.#ports.background("audit", this.#record(call, name, "allowed", call.rule ?? (isOwners ? "tool.owner" : "tool.opened")));

@@ -3,6 +3,7 @@
  * is committed as sent first (rule G2). The result of a node arrives later, as an event of its own.
  */
 import type { PolicyClass } from "../../../../protocol/gen/types.ts";
+import { type After, within } from "../../../../protocol/runtime/within.ts";
 import type { GatewayPort } from "../../ports/gateway.ts";
 import type { SessionMedia } from "../../ports/media.ts";
 import { originText } from "../../ports/origin.ts";
@@ -20,6 +21,7 @@ import { withoutWait } from "../../calls/wait.ts";
 import { DELEGATE } from "../../agents/delegation.ts";
 import { mayUse, NATIVE_PREFIX } from "../../tools/registry.ts";
 import { runModeAt } from "../mode.ts";
+import { CONFIRMED_MS } from "../run-context.ts";
 import { backoff, type Flight, type FlightEnd } from "../pump.ts";
 import { fromNative } from "../tool-content.ts";
 
@@ -37,6 +39,7 @@ export interface DispatchPorts {
   readonly hider: () => Promise<(text: string) => string>;
   /** The gateway's context version at this time (wall clock). */
   readonly confirm: (version: string, at: number) => void;
+  readonly after: After;
   /** Commits. True: the event changed something. */
   readonly commit: (event: EventBody) => boolean;
 }
@@ -124,11 +127,12 @@ async function runNative(
   const note = outcome.ok && outcome.note !== undefined ? { note: outcome.note } : {};
   const used = outcome.ok && outcome.used !== undefined ? { used: outcome.used } : {};
   if (isOnlyReading) {
-    const confirmed = await recorded;
+    // Without its answer the next model call asks the gateway itself.
+    const confirmed = await within(ports.after, CONFIRMED_MS, recorded, () => undefined);
     if (confirmed !== undefined) ports.confirm(confirmed.version, confirmed.at);
   }
   ports.commit({ type: "ToolResult", callId, from: target, ...report, content, ...files, ...taint, ...note, ...used });
-  // After the commit: the run does not wait for the entry.
+  // After the commit: the result does not need the entry.
   await recorded;
   return "done";
 }

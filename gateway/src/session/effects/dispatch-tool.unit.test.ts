@@ -103,6 +103,7 @@ describe("DispatchTool", () => {
       mediaKey: () => undefined,
       hider: () => Promise.resolve((text) => text.replaceAll("hunter22", "[redacted]")),
       confirm: (version, at) => void order.push(`confirm ${version} at ${at}`),
+      after: () => () => undefined,
       commit: (event) => {
         order.push(event.type);
         events.push(event);
@@ -217,6 +218,24 @@ describe("DispatchTool", () => {
     assert.deepEqual(await orderOf([open], "write_workspace"), ["ToolResult"]);
     assert.deepEqual(await orderOf([open, { ...open, callId: "b" }], "read_private"), ["ToolResult"]);
     assert.deepEqual(await orderOf([open], "read_private", () => Promise.reject(new Error("away"))), ["ToolResult"]);
+    // A gateway that does not answer holds no result back.
+    const held = Promise.withResolvers<string>();
+    const b = bench(
+      () => Promise.resolve("sent"),
+      true,
+      () => held.promise,
+    );
+    const entries = [{ definition: { name: "gsv__ReadFile" }, policyClass: "read_private" } as ToolEntry];
+    const acting = { ...thinking, run: { ...thinking.run, phase: "acting", calls: [open] } as unknown as State["run"] };
+    const after: DispatchPorts["after"] = (_ms, work) => {
+      work();
+      return () => undefined;
+    };
+    const running = dispatchTool(native, flight(), { ...b.ports, state: () => acting, native: { ...b.ports.native, entries }, after });
+    await settle();
+    assert.deepEqual(b.order, ["ToolResult"]);
+    held.resolve("v2");
+    assert.equal(await running, "done");
   });
   test("a native call runs in the session", async () => {
     const b = bench(() => Promise.resolve("sent"));

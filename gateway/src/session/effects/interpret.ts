@@ -72,6 +72,7 @@ export function interpreter(ports: InterpretPorts): StartEffect {
           hider: () => contexts.hider(),
           userTimezone: () => contexts.known?.config.userTimezone ?? "UTC",
           confirm: (version, at) => contexts.confirm(version, at),
+          after,
           commit: hasChanged,
         });
       case "CancelTool":
