@@ -5,46 +5,10 @@ use std::path::{Path, PathBuf};
 
 use crate::bounded::Bounded;
 use crate::configured::{Target, targets_of_user};
-use crate::folder::Folders;
+use crate::folders::Folders;
 use crate::look::{Kind, Look as _};
-use crate::names::{NAMES, is_searched};
+use crate::names::{NAMES, OF_HOME, is_searched};
 
-/// Files and folders of a home from which programs take commands, besides `NAMES`. Links in the folders are followed.
-pub(crate) const OF_HOME: &[&str] = &[
-    ".config/autostart",
-    ".config/bash",
-    ".config/direnv",
-    ".config/doom",
-    ".config/emacs",
-    ".config/environment.d",
-    ".config/fish",
-    ".config/git",
-    ".config/helix",
-    ".config/kak",
-    ".config/mise",
-    ".config/nano",
-    ".config/nushell",
-    ".config/nvim",
-    ".config/systemd/user",
-    ".config/tmux",
-    ".config/vim",
-    ".config/zed",
-    ".config/zsh",
-    ".bashrc.d",
-    ".doom.d",
-    ".direnvrc",
-    ".emacs.d",
-    ".gitattributes",
-    ".gitconfig",
-    ".hgrc",
-    ".oh-my-zsh/custom",
-    ".ssh/config",
-    ".ssh/rc",
-    ".vim",
-    ".zsh",
-    ".zshrc.d",
-    "Library/LaunchAgents",
-];
 /// How deep links are searched in these folders, and entries of one of them.
 const DEPTH: usize = 2;
 const ENTRIES: usize = 100_000;

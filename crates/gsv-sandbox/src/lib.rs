@@ -31,6 +31,7 @@ mod environment;
 mod expected;
 mod explain;
 mod folder;
+mod folders;
 mod gate;
 mod git;
 mod git_config;
@@ -38,6 +39,7 @@ mod grants;
 mod hidden;
 mod homes;
 mod hosts;
+mod kind;
 #[cfg(target_os = "linux")]
 mod landlock;
 mod look;

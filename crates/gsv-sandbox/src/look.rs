@@ -11,16 +11,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, Dir, FileType};
 
 use crate::folder::Folder;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    Dir,
-    File,
-    Link,
-    Socket,
-    /// Devices and pipes.
-    Other,
-}
+pub use crate::kind::Kind;
 
 /// Why this process could not look at a path. A command of the same user may have caused that.
 #[derive(Debug, Clone, PartialEq, Eq)]

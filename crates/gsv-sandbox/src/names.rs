@@ -87,6 +87,43 @@ pub(crate) const NAMES: &[&str] = &[
     ".mailcap",
 ];
 
+/// Files and folders of a home from which programs take commands, besides `NAMES`. Links in the folders are followed.
+pub(crate) const OF_HOME: &[&str] = &[
+    ".config/autostart",
+    ".config/bash",
+    ".config/direnv",
+    ".config/doom",
+    ".config/emacs",
+    ".config/environment.d",
+    ".config/fish",
+    ".config/git",
+    ".config/helix",
+    ".config/kak",
+    ".config/mise",
+    ".config/nano",
+    ".config/nushell",
+    ".config/nvim",
+    ".config/systemd/user",
+    ".config/tmux",
+    ".config/vim",
+    ".config/zed",
+    ".config/zsh",
+    ".bashrc.d",
+    ".doom.d",
+    ".direnvrc",
+    ".emacs.d",
+    ".gitattributes",
+    ".gitconfig",
+    ".hgrc",
+    ".oh-my-zsh/custom",
+    ".ssh/config",
+    ".ssh/rc",
+    ".vim",
+    ".zsh",
+    ".zshrc.d",
+    "Library/LaunchAgents",
+];
+
 /// The folder of a repository of Mercurial, and its file that names hooks.
 pub(crate) const MERCURIAL: (&str, &str) = (".hg", "hgrc");
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::bounded::{Bounded, Problem};
 use crate::configured::{Target, linked, linked_hooks, targets};
-use crate::folder::Folders;
+use crate::folders::Folders;
 use crate::git::GitDirectories;
 use crate::homes::targets_of_homes;
 use crate::look::{Kind, Look};

@@ -38,7 +38,7 @@ export class ChangeStore {
   }
 
   called({ callId, sessionKey = "", runId = "", nodeId = "", tool, at }: ChangingCall): void {
-    // A look is no write, so it makes nobody wait.
+    // A look first: a write, also one that changes nothing, holds the answer back until it is on the disk.
     if (one(this.#db.sql, "SELECT 1 FROM changing_calls WHERE call = ? AND node = ?", callId, nodeId) !== undefined) return;
     this.#prune(at);
     run(

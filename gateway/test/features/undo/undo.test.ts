@@ -192,7 +192,10 @@ describe("machines", () => {
     await lap.ok("tool.result", { callId, result: "written" });
     const asked = admin.call("undo.apply", { target: "run-7" });
     const { payload } = await lap.event("undo.request");
-    await lap.ok("undo.report", { callId: (payload as { callId: string }).callId, files: [{ path: "a", action: "rewrite", outcome: "undone" }] });
+    await lap.ok("undo.report", {
+      callId: (payload as { callId: string }).callId,
+      files: [{ path: "a", action: "rewrite", outcome: "undone" }],
+    });
     expect(await asked).toMatchObject({ ok: true, payload: { places: [{ nodeId: "lap", counts: { undone: 1 } }] } });
     // A call that only reads has nothing to be undone.
     call.name = "lap__Read";
