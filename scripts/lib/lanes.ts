@@ -169,7 +169,7 @@ async function endToEnd(
   return nodeTests(chosen, log, report, {
     env: { ...emptyHome(), GSV_BIN: join(targetDir(), profile, "gsv"), GSV_RUNTIME_DIR: join(ROOT, "dist", "runtime"), ...env },
     // The tests wait more than they compute. More at once would overload a small machine, and deadlines would fail.
-    concurrency: 6,
+    concurrency: 5,
   });
 }
 /** Each mistake that the tests noticed is one test; accepted survivors count as skipped. */

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+#[cfg(target_os = "linux")]
+use rustix::fs::{AtFlags, StatxAttributes, StatxFlags};
+
 use crate::folder::Folder;
 use crate::look::{Disk, Kind, Look, Unseen, list, open_folder};
 
@@ -162,7 +165,8 @@ impl Look for Remembered {
     }
 }
 
-/// Whether the folder is on a file system that is known to note each change in a folder's times. One of a network, or of a program, may not.
+/// Whether the folder is on a file system that is known to note each change in a folder's times. One of a network, or of a program, may not,
+/// and an encrypted folder shows other names when its key comes or goes.
 #[cfg(target_os = "linux")]
 fn keeps_times(folder: &File) -> bool {
     const EXT: u64 = 0xEF53;
@@ -173,7 +177,9 @@ fn keeps_times(folder: &File) -> bool {
     const OVERLAY: u64 = 0x794C_7630;
     let found = rustix::fs::fstatfs(folder).ok();
     let magic = found.and_then(|found| u64::try_from(found.f_type).ok());
-    magic.is_some_and(|magic| [EXT, XFS, BTRFS, F2FS, TMPFS, OVERLAY].contains(&magic))
+    let is_kept = magic.is_some_and(|magic| [EXT, XFS, BTRFS, F2FS, TMPFS, OVERLAY].contains(&magic));
+    let facts = || rustix::fs::statx(folder, c"", AtFlags::EMPTY_PATH, StatxFlags::empty());
+    is_kept && facts().is_ok_and(|facts| !facts.stx_attributes.contains(StatxAttributes::ENCRYPTED))
 }
 #[cfg(not(target_os = "linux"))]
 fn keeps_times(_folder: &File) -> bool {
