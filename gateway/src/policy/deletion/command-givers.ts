@@ -14,6 +14,7 @@ const GIVES_COMMAND: ReadonlyMap<string, RegExp> = new Map(
     { argument: /^add$/, names: "pueue" },
     { argument: /^cmd\.run$/, names: "salt salt-call" },
     { argument: /^shell$/, names: "adb" },
+    { argument: /^with-lock$/, names: "borg" },
     { argument: /^--on/i, names: "tsc-watch" },
     { argument: /^(?:shell|super)$/, names: "gita" },
     { argument: /^--$/, names: "fab" },

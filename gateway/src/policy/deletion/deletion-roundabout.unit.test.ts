@@ -166,7 +166,6 @@ describe("[PO13] deletions by a roundabout way", () => {
       "mc alias rm x",
       "azcopy jobs remove x",
       "btrfs device remove d m",
-      "gcloud compute firewall-rules delete x",
       "gcloud logging read delete",
       "gcloud storage rm --help",
       "python3 -c 'print(open(\"x\").read())'",
