@@ -48,7 +48,13 @@ impl RestartPolicy {
         } else {
             LONGEST_DELAY
         };
-        let doublings = u32::try_from(self.crashes.len() - 1).unwrap_or(u32::MAX);
+        let before = u32::try_from(self.crashes.len() - 1).unwrap_or(u32::MAX);
+        let doublings = match (before, was_ready) {
+            // Runs wait for the gateway, and one crash is no series.
+            (0, true) => return Verdict::RetryIn(Duration::ZERO),
+            (_, true) => before - 1,
+            (_, false) => before,
+        };
         Verdict::RetryIn(FIRST_DELAY.saturating_mul(2_u32.saturating_pow(doublings)).min(longest))
     }
 }
@@ -89,7 +95,20 @@ mod tests {
     }
 
     #[test]
-    fn rare_crashes_always_get_the_shortest_delay() {
+    fn p12_after_a_crash_that_is_the_first_for_a_while_a_gateway_that_worked_is_restarted_at_once() {
+        let mut policy = RestartPolicy::default();
+        for crash in 0..100 {
+            assert_eq!(policy.crashed(WINDOW * crash, true), Verdict::RetryIn(Duration::ZERO));
+        }
+        let mut delay = |second| match policy.crashed(WINDOW * 99 + Duration::from_secs(second), true) {
+            Verdict::RetryIn(delay) => delay.as_millis(),
+            Verdict::GiveUp => u128::MAX,
+        };
+        assert_eq!([1, 2, 3, 4, 5, 6].map(&mut delay), [100, 200, 400, 800, 1_000, 1_000]);
+    }
+
+    #[test]
+    fn rare_crashes_before_the_gateway_was_ready_get_the_shortest_delay() {
         let mut policy = RestartPolicy::default();
         for crash in 0..100 {
             assert_eq!(policy.crashed(WINDOW * crash, false), Verdict::RetryIn(FIRST_DELAY));
