@@ -46,6 +46,8 @@ mod stop_signal;
 mod suggest;
 mod table;
 mod text_files;
+#[cfg(test)]
+mod texts_tests;
 mod units;
 mod update;
 mod width;
