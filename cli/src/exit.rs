@@ -3,8 +3,8 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
 
-use gsv_protocol::ErrorReason;
 use gsv_protocol::types::ErrorShape;
+use gsv_protocol::{ErrorReason, errors};
 use serde_json::Value;
 
 /// Exit statuses. The contract's error table carries the same numbers per reason.
@@ -144,6 +144,18 @@ impl Failure {
         self.exit == Exit::Auth
     }
 
+    /// Whether the gateway has answered with it, so that it has not done what was asked for.
+    pub fn is_answer(&self) -> bool {
+        self.reason
+            .as_deref()
+            .is_some_and(|reason| !reason.starts_with("link."))
+    }
+
+    /// Whether the gateway may have done what was asked for, because its answer did not arrive.
+    pub fn is_lost_answer(&self) -> bool {
+        self.reason.is_some() && !self.is_answer() && !self.is(&errors::LINK_UNREACHABLE)
+    }
+
     pub fn is(&self, row: &ErrorReason) -> bool {
         self.reason.as_deref() == Some(row.reason)
     }
@@ -175,7 +187,6 @@ mod tests {
     use clap::Parser;
     use clap::error::ErrorKind as ArgError;
     use gsv_link::LinkError;
-    use gsv_protocol::errors;
 
     #[test]
     fn p10_every_reason_of_the_contract_has_its_exit_status_and_a_next_step() {

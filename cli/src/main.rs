@@ -46,6 +46,8 @@ mod stop_signal;
 mod suggest;
 mod table;
 mod text_files;
+#[cfg(test)]
+mod texts_tests;
 mod units;
 mod update;
 mod width;
@@ -107,7 +109,7 @@ fn run(cli: Cli, out: Output) -> Outcome {
         global: cli.global,
         out,
     };
-    run_command(&context, cli.command).map_err(|failure| commands::stop::failure_naming_copy(&context, failure))
+    run_command(&context, cli.command).map_err(|failure| commands::stop_state::failure_naming_copy(&context, failure))
 }
 
 fn run_command(context: &Context, command: Command) -> Outcome {
@@ -138,7 +140,7 @@ fn run_command(context: &Context, command: Command) -> Outcome {
         }
         Command::Undo(args) => block_on(commands::undo::run(context, args)),
         Command::Stop(args) => block_on(commands::stop::stop(context, args)),
-        Command::Resume(args) => block_on(commands::stop::resume(context, args)),
+        Command::Resume(args) => block_on(commands::resume::resume(context, args)),
         Command::Status => block_on(commands::status::run(context)),
         Command::Node(Node {
             command: Some(command), ..

@@ -99,7 +99,7 @@ describe("a home that moves", () => {
     const ran = await machineWith(source, scratch, "deploy", "export", file);
     assert.deepEqual(readdirSync(scratch), [], "also what the killed one left is removed");
     assert.match(ran.stderr, /stays stopped/);
-    assert.match(ran.stderr, /its admin token in GSV_TOKEN: gsv --url URL deploy import /);
+    assert.match(ran.stderr, /its admin token in GSV_TOKEN: `gsv --url URL deploy import /);
     assert.match((await done(source, "backup", "verify", file)).stdout, /is sound/);
     const again = await gsv(source, "deploy", "export", file);
     assert.deepEqual([again.code, /already exists/.test(again.stderr)], [1, true], again.stderr);

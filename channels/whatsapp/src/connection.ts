@@ -78,18 +78,18 @@ const REASON = {
 } as const;
 const FINAL: Readonly<Record<number, string>> = {
   [REASON.forbidden]:
-    "WhatsApp refuses this number (403). Check WhatsApp on the phone. When it works there, run: gsv channel whatsapp start",
+    "WhatsApp refuses this number (403). Check WhatsApp on the phone. When it works there, run: `gsv channel whatsapp start`",
   [REASON.mismatch]: "WhatsApp on the phone does not allow linked devices (411). Update it, then log in again.",
   [REASON.badSession]:
-    "WhatsApp ended the session (500). Run: gsv channel whatsapp start. If it happens again, run: gsv channel whatsapp login --force",
+    "WhatsApp ended the session (500). Run: `gsv channel whatsapp start`. If it happens again, run: `gsv channel whatsapp login --force`",
 };
-const LOGGED_OUT = "The phone unlinked this device. Log in again: gsv channel whatsapp login";
-const REPLACED = "Another program uses this linked device (440). Stop that program, or run: gsv channel whatsapp login --force";
+const LOGGED_OUT = "The phone unlinked this device. Log in again: `gsv channel whatsapp login`";
+const REPLACED = "Another program uses this linked device (440). Stop that program, or run: `gsv channel whatsapp login --force`";
 const UNTRUSTED =
   "The server could not prove that it is WhatsApp (495). Check this machine's clock and network; something may intercept the connection.";
 
 const lostLogin = (reason: number | undefined): string =>
-  `WhatsApp could not be reached, or it ended the login${reason === undefined ? "" : ` (${reason})`}. Check that this machine is online, then run: gsv channel whatsapp login`;
+  `WhatsApp could not be reached, or it ended the login${reason === undefined ? "" : ` (${reason})`}. Check that this machine is online, then run: \`gsv channel whatsapp login\``;
 
 /** Backoff in ms: 2 s, 4 s, ... at most five minutes, plus or minus 25 %. */
 export function waitAfter(attempt: number, random: number): number {
@@ -158,7 +158,7 @@ function attemptOf(state: State, now: number): number {
   if (state.kind === "connecting") return state.attempt;
   return state.kind === "open" && now - state.since < CONNECTION.settledMs ? state.attempt : 0;
 }
-const expire = (): Step => giveUp("The login was not finished in time. Run again: gsv channel whatsapp login");
+const expire = (): Step => giveUp("The login was not finished in time. Run again: `gsv channel whatsapp login`");
 const giveUp = (note: string): Step => ({ state: { kind: "idle", note }, effects: [{ type: "CloseSocket" }] });
 
 function login(state: State, { now, paired, force, phone }: Extract<Event, { type: "login" }>): Step {

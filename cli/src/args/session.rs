@@ -297,7 +297,7 @@ pub struct SessionSet {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Any of the words may occur, in any form. Also understood: '\"a phrase\"' and +word (must occur exactly), -word (must not), OR, word* (quote the whole query for the shell, as in: gsv search 'boat* -\"blue boat\"'). A query that begins with a minus needs `--` before it."
+    after_help = "Any of the words may occur, in any form. Also understood: '\"a phrase\"' and +word (must occur exactly), -word (must not), OR, word* (quote the whole query for the shell, as in: `gsv search 'boat* -\"blue boat\"'`). A query that begins with a minus needs `--` before it."
 )]
 pub struct Search {
     /// Words to find

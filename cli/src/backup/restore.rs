@@ -78,7 +78,7 @@ fn restore_and(request: &Request, built: impl FnOnce()) -> Outcome<Restored> {
                 request.file.display()
             ),
             format!(
-                "Import it into a fresh gateway: gsv deploy import {}",
+                "Import it into a fresh gateway: `gsv deploy import {}`",
                 shell(request.file)
             ),
         ));

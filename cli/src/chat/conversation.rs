@@ -23,7 +23,7 @@ use super::turn::{Ids, Input, Request, Turn};
 use super::view::View;
 use crate::client::{Account, is_here, link_failure, never_connected};
 use crate::commands::messages::{by_itself, question_before};
-use crate::commands::stop::{explain, knows_stop};
+use crate::commands::stop_state::{explain, knows_stop};
 use crate::exit::{Failure, Outcome};
 
 /// Messages among which a run's question is looked for.

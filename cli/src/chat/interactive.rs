@@ -25,7 +25,7 @@ use super::turn::Approve;
 use super::view::{View, now_answer};
 use crate::clean::clean;
 use crate::client::Account;
-use crate::commands::stop::{explain, failure_at};
+use crate::commands::stop_state::{explain, failure_at};
 use crate::exit::{OrFail, Outcome};
 use crate::output::Output;
 

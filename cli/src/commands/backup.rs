@@ -184,7 +184,7 @@ fn report_made(out: Output, file: &Path, made: &Made) -> Outcome {
             clean(name)
         ));
     }
-    out.aside(&format!("Check it with: gsv backup verify {}", shell(file)));
+    out.aside(&format!("Check it with: `gsv backup verify {}`", shell(file)));
     Ok(())
 }
 
@@ -272,7 +272,7 @@ fn report_restored(out: Output, home: &Path, restored: &Restored) -> Outcome {
     } else {
         format!(" --port {}", ports::free_beside(port))
     };
-    out.note(&format!("Start the gateway with: {prefix}gsv up{port}"));
+    out.note(&format!("Start the gateway with: `{prefix}gsv up{port}`"));
     if let Some(warning) = acts_at_once(restored) {
         out.warn(&warning);
     }

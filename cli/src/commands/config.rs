@@ -54,7 +54,7 @@ pub async fn run(context: &Context, command: ConfigCommand) -> Outcome {
             for setting in result.not_in_force.iter().flatten() {
                 let setting = one_line(setting, 200);
                 out.note(&format!(
-                    "{setting} is stored, but this version of GSV does not use it. Remove it: gsv config unset {setting}"
+                    "{setting} is stored, but this version of GSV does not use it. Remove it: `gsv config unset {setting}`"
                 ));
             }
             for setting in result.unreadable.iter().flatten() {

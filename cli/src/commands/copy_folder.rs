@@ -114,7 +114,7 @@ pub async fn run(context: &Context, args: Copy, source: Endpoint, destination: E
     finished(context, listing, done?, (&source, &destination))
 }
 
-/// What is wrong with the two ends is wrong for each file.
+/// Refuses two ends between which no file can be copied, before anything is listed.
 fn check_ends(source: &Endpoint, destination: &Endpoint) -> Outcome {
     let name = |end: &Endpoint| match end {
         Endpoint::Local(_) => None,
@@ -373,7 +373,7 @@ async fn copy_all(
 fn ends_the_command(failure: &Failure) -> bool {
     let reason = failure.reason.as_deref().unwrap_or_default();
     match failure.exit {
-        // What the workspace protects is one file.
+        // A protected file does not affect the others.
         Exit::Auth => !failure.is(&errors::WORKSPACE_PROTECTED),
         Exit::TryLater if !reason.starts_with("transfer.") => true,
         _ => FATAL.contains(&reason),

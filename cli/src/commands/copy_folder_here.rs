@@ -1,4 +1,5 @@
-//! The folders of `gsv cp -r` to this machine, made before the first file. One that can't be made fails with its files and ends no other copy.
+//! The folders of `gsv cp -r` to this machine, made before the first file. When a folder can't be made, only the
+//! copies of its own files fail.
 
 use std::fs;
 use std::path::Path;

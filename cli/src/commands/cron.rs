@@ -12,7 +12,7 @@ use gsv_protocol::types::{
 use super::context::Context;
 use super::cron_calendar;
 use super::cron_view::{next, rhythm, runs, standing, table, waiting, what_comes, work};
-use super::stop::naming_copy;
+use super::stop_state::naming_copy;
 use crate::args::{CronAdd, CronCommand, CronEdit, CronHow, CronWhen};
 use crate::clean::one_line;
 use crate::client::Client;

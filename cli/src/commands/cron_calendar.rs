@@ -5,7 +5,7 @@ use gsv_protocol::methods::CronUpcoming as Upcoming;
 use gsv_protocol::types::{CronComing, CronFailure, CronUpcomingParams, CronUpcomingResult};
 
 use super::context::Context;
-use super::stop::naming_copy;
+use super::stop_state::naming_copy;
 use crate::clean::one_line;
 use crate::client::Client;
 use crate::exit::Outcome;

@@ -29,7 +29,7 @@ use super::node_files::{Running, log_file, nodes_here};
 use super::notifications;
 use super::own_gateway::is_own;
 use super::status::own_gateway_words;
-use super::stop;
+use super::stop_state;
 use crate::clean::one_line;
 use crate::client::{Account, Client, find_url, is_only_node};
 use crate::config::Config;
@@ -106,8 +106,8 @@ async fn check_gateway(report: &mut Report, account: &Account, stopped: bool, of
         check_version(report, &hello);
     }
     check_clock(report, &client).await;
-    if let Some(state) = stop::stopped(&client).await {
-        let (found, next) = stop::explain(&state, &account.url);
+    if let Some(state) = stop_state::stopped(&client).await {
+        let (found, next) = stop_state::explain(&state, &account.url);
         report.warn("stop", format!("GSV is {found}"), next);
     }
     check_nodes(report, &client).await;

@@ -38,7 +38,7 @@ pub async fn run(context: &Context, command: EventsCommand) -> Outcome {
             let params = EventsReplayParams { id };
             let again = context.change::<EventsReplay>(params, |sent| {
                 format!(
-                    "The event goes to its handler again. Look at it: gsv events show {}",
+                    "The event goes to its handler again. Look at it: `gsv events show {}`.",
                     one_line(&sent.event.id, 32)
                 )
             });
@@ -60,7 +60,7 @@ async fn list(context: &Context, args: EventsList) -> Outcome {
         match page.events.last() {
             None => out.aside("There are no such events."),
             Some(last) if page.more => {
-                out.aside(&format!("More: gsv events list --before {}", one_line(&last.id, 32)));
+                out.aside(&format!("More: `gsv events list --before {}`", one_line(&last.id, 32)));
             }
             Some(_) => {}
         }
@@ -109,7 +109,7 @@ fn table(events: &[EventSummary], now: u64) -> Table<6> {
 fn started(event: &DomainEvent, now: u64) -> Option<String> {
     let jobs = event.started.as_deref().unwrap_or_default().iter().map(|start| {
         format!(
-            "a job of the agent {}, {} (gsv job show {})",
+            "a job of the agent {}, {} (`gsv job show {}`)",
             one_line(start.agent_id.as_ref(), 64),
             ago(start.started_at, now),
             one_line(&start.job_id, 64)
@@ -163,10 +163,12 @@ fn details(event: &DomainEvent, now: u64) -> Vec<(&'static str, Option<String>)>
         ("word", event.word.as_ref().map(|word| one_line(word, 1_000))),
         (
             "answer with",
-            event
-                .code
-                .as_ref()
-                .map(|code| format!("gsv approval allow {0}, or gsv approval deny {0}", one_line(code, 16))),
+            event.code.as_ref().map(|code| {
+                format!(
+                    "`gsv approval allow {0}`, or `gsv approval deny {0}`",
+                    one_line(code, 16)
+                )
+            }),
         ),
         ("started", started(event, now)),
         ("ended", event.ended_at.map(|at| ago(at, now))),

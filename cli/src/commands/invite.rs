@@ -97,7 +97,7 @@ async fn create(context: &Context, kind: InviteKind, args: Invite) -> Outcome {
         clean(&invited.invite_id)
     ));
     out.aside(&format!("It connects to {}.", code.addresses.join(" or ")));
-    // The one who names such an address has a tunnel there.
+    // A person who names such an address with --address has a tunnel that ends there.
     if !is_given && code.addresses.iter().all(|address| is_only_here(address)) {
         out.warn("no other machine reaches this address: the gateway listens for programs on this machine. Let it listen for others: `gsv down`, then `gsv up --listen 0.0.0.0:8788`, and make another invitation. Behind a tunnel or proxy with TLS: give its name with --address.");
     }

@@ -12,7 +12,7 @@ use super::approval_view::{Place, question};
 use super::context::Context;
 use super::job_view::{details, handed_on, is_id, standing, table};
 use super::job_watch::{LISTED_TRIES, questions, watch};
-use super::stop::{jobs_wait, stopped};
+use super::stop_state::{jobs_wait, stopped};
 use crate::args::{JobCommand, JobSubmit};
 use crate::chat::outcomes::how_to_answer;
 use crate::clean::one_line;

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use super::approval_view::{Place, in_order, question};
 use super::context::Context;
 use super::job_view::{call_line, run_of, standing};
-use super::stop::{jobs_wait, stopped};
+use super::stop_state::{jobs_wait, stopped};
 use crate::ask;
 use crate::chat::outcomes::{asks, how_to_answer};
 use crate::chat::turn::LOST_PATIENCE;

@@ -43,7 +43,10 @@ pub async fn list(context: &Context, args: args::MemoryList) -> Outcome {
         match page.memories.last() {
             None => out.aside(&format!("The agent has no long-term memories. {}", others(&agent))),
             Some(last) if page.more => {
-                out.aside(&format!("More: gsv memory list --before {}{agent}", visible(&last.id)));
+                out.aside(&format!(
+                    "More: `gsv memory list --before {}{agent}`",
+                    visible(&last.id)
+                ));
             }
             Some(_) => {}
         }
@@ -112,7 +115,7 @@ pub async fn add(context: &Context, args: args::MemoryAdd) -> Outcome {
     context
         .change::<MemoryAdd>(params, |added| {
             let id = visible(&added.memory.id);
-            format!("Kept as {id}. Remove it: gsv memory forget {id}{agent}")
+            format!("Kept as {id}. Remove it: `gsv memory forget {id}{agent}`.")
         })
         .await
 }

@@ -87,7 +87,7 @@ pub fn run(context: &Context, args: &NodeEnd) -> Outcome {
     );
     if !is_done_there {
         out.note(&format!(
-            "The gateway may still list it and accept its token. On the gateway's machine, run: {command}"
+            "The gateway may still list it and accept its token. On the gateway's machine, run: `{command}`"
         ));
     }
     Ok(())

@@ -228,14 +228,14 @@ pub fn status(context: &Context, args: &NodeService) -> Outcome {
             Running::Somewhere => None,
             Running::Process(pid) => Some(pid),
         };
-        // Documents have what this machine knows.
+        // With --json, the gateway is not asked.
         let gateway = (!context.out.json).then(|| connection(context, &id));
         let state = format!("running in a terminal (`gsv node --id {id}`)");
         Ok(Some(ByHand { state, pid, gateway }))
     })
 }
 
-/// Where no name is given and the usual node does not run, the one that does.
+/// The named node. Without a name: the usual one, or, when that does not run and no service is installed, the only one that runs.
 fn status_id(args: &NodeService) -> Outcome<String> {
     let usual = id_of(args);
     if args.id.is_none()

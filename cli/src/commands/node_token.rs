@@ -175,7 +175,7 @@ impl Tokens<'_> {
     }
 }
 
-/// What a machine does whose name another one has, where it may make tokens.
+/// The next step when another machine has this name and this user can create tokens.
 pub fn other_name(command: &str) -> String {
     format!("Use another name: `{command} --id OTHER`.")
 }

@@ -90,12 +90,12 @@ async fn forget(context: &Context, args: NodeForget) -> Outcome {
     );
     // A node that was connected comes back within seconds, and is listed again.
     let again = if was_connected {
-        format!(" (if it is listed again after that: gsv nodes forget {id} --yes)")
+        format!(" (if it is listed again after that: `gsv nodes forget {id} --yes`)")
     } else {
         String::new()
     };
     context
         .out
-        .note(&format!("To remove it for good: {}{again}", revoke.join(" && ")));
+        .note(&format!("To remove it for good: `{}`{again}", revoke.join(" && ")));
     Ok(())
 }

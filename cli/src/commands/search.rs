@@ -85,9 +85,9 @@ fn hints(hits: &[SearchHit], agent: Option<&AgentId>) -> Vec<String> {
     let first = |source: SearchSource| hits.iter().find(|hit| hit.source == source);
     let path = |hit: &SearchHit| hit.path.clone().unwrap_or_default();
     [
-        first(SearchSource::Workspace).map(|hit| format!("Open a file: gsv workspace cat {}{agent}", path(hit))),
-        first(SearchSource::Archives).map(|hit| format!("Open a transcript: gsv session show {}{agent}", path(hit))),
-        first(SearchSource::Sessions).map(|hit| format!("Open a conversation: gsv session show {}", place(hit))),
+        first(SearchSource::Workspace).map(|hit| format!("Open a file: `gsv workspace cat {}{agent}`", path(hit))),
+        first(SearchSource::Archives).map(|hit| format!("Open a transcript: `gsv session show {}{agent}`", path(hit))),
+        first(SearchSource::Sessions).map(|hit| format!("Open a conversation: `gsv session show {}`", place(hit))),
     ]
     .into_iter()
     .flatten()

@@ -23,7 +23,7 @@ use super::node::start_command;
 use super::notifications;
 use super::own_gateway::is_own;
 use super::session_view::{run_state, waits_for};
-use super::stop;
+use super::stop_state;
 use super::{service, service_gateway};
 use crate::chat::glance::own_mode;
 use crate::clean::{one_line, visible};
@@ -155,7 +155,7 @@ fn not_running(local: &Local) -> Failure {
 
 async fn ask(account: &Account) -> Outcome<Remote> {
     let client = account.connect().await?;
-    let stopped = stop::stopped(&client).await;
+    let stopped = stop_state::stopped(&client).await;
     let nodes = client.call::<NodesList>(NoParams {}).await?.nodes;
     let last = SessionsListParams {
         offset: None,
@@ -333,7 +333,7 @@ impl Report {
                 "work",
                 remote
                     .and_then(|remote| remote.stopped.as_ref())
-                    .map(|state| stop::explain(state, self.url.as_deref().unwrap_or_default()))
+                    .map(|state| stop_state::explain(state, self.url.as_deref().unwrap_or_default()))
                     .map(|(found, next)| format!("{found}. {next}")),
             ),
         ]);

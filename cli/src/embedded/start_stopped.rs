@@ -59,6 +59,11 @@ pub fn up_command(layout: &Layout) -> String {
     of_folder(layout, "gsv up")
 }
 
+/// The command that ends the gateway of this folder, in any shell.
+pub fn down_command(layout: &Layout) -> String {
+    of_folder(layout, "gsv down")
+}
+
 fn of_folder(layout: &Layout, command: &str) -> String {
     if paths::usual_state_dir().is_ok_and(|usual| usual == layout.home) {
         return command.to_owned();

@@ -175,7 +175,7 @@ pub fn prepare(layout: &Layout, request: &Request) -> Outcome<Preparation> {
     // A schedule that can't be read counts, too.
     if cluster.is_some() && !matches!(Schedule::read(layout), Ok(None)) {
         warnings.push(
-            "the scheduled backups of this home fail, because its state is in the cluster's bucket. End them: gsv backup schedule --off"
+            "the scheduled backups of this home fail, because its state is in the cluster's bucket. End them: `gsv backup schedule --off`"
                 .to_owned(),
         );
     }

@@ -8,7 +8,7 @@ use crate::common::{Home, finish, mode, signal, start};
 use serde_json::json;
 
 /// Before a token is made, the name is looked up.
-fn nobody_is_online(connection: &mut Connection) {
+fn no_machine_is_online(connection: &mut Connection) {
     let request = connection.expect("nodes.list");
     connection.answer(&request, &json!({"nodes": [], "count": 0}));
 }
@@ -30,7 +30,7 @@ fn a_node_creates_its_token_and_stores_only_that() {
         .unwrap();
     let mut connection = gateway.accept();
     assert_eq!(connection.hello["auth"]["token"], TOKEN);
-    nobody_is_online(&mut connection);
+    no_machine_is_online(&mut connection);
     let request = connection.expect("tokens.create");
     assert_eq!(
         (&request.params["kind"], &request.params["nodeId"]),
@@ -310,7 +310,7 @@ fn sv8_a_machine_that_is_only_a_node_forgets_its_part_and_names_the_rest() {
     let run = home.gsv(["node", "forget", "--id", "lap", "--yes"]).ok();
     assert!(
         run.stderr
-            .contains("On the gateway's machine, run: gsv token revoke n1 && gsv nodes forget lap --yes"),
+            .contains("On the gateway's machine, run: `gsv token revoke n1 && gsv nodes forget lap --yes`"),
         "{run:?}"
     );
     let config = fs::read_to_string(home.config_file()).unwrap();
@@ -364,7 +364,7 @@ fn runs(gateway: &FakeGateway, home: &Home, args: &[&str], new_token: Option<&st
     );
     if let Some(token) = new_token {
         let mut connection = gateway.accept();
-        nobody_is_online(&mut connection);
+        no_machine_is_online(&mut connection);
         let request = connection.expect("tokens.create");
         let id = &request.params["nodeId"];
         let entry = json!({"tokenId": "n1", "kind": "node", "nodeId": id, "last4": "beef", "createdAt": 1});
@@ -487,7 +487,7 @@ fn a_forgotten_machine_is_removed_and_its_token_is_named() {
         run.stderr
     );
     assert!(
-        run.stderr.contains("To remove it for good: gsv token revoke t1\n"),
+        run.stderr.contains("To remove it for good: `gsv token revoke t1`\n"),
         "{}",
         run.stderr
     );

@@ -35,13 +35,18 @@ export function policyProblems(config: ApprovalConfig | undefined, engine: Regex
   const fatal = (setting: string, problem: string): RuleProblem => ({ setting, problem, isFatal: true });
   return [
     ...(mode === "full"
-      ? [fatal("toolApproval.mode", "full is not for the configuration. Set it for one conversation and a time: gsv chat '/mode full 2h'")]
+      ? [
+          fatal(
+            "toolApproval.mode",
+            "full is not for the configuration. Set it for one conversation and a time: `gsv chat '/mode full 2h'`",
+          ),
+        ]
       : []),
     ...(mode !== undefined && defaultDecision !== undefined
       ? [
           fatal(
             "toolApproval.mode",
-            "mode and defaultDecision both decide about calls that no rule decides. Remove one: gsv config unset toolApproval.defaultDecision",
+            "mode and defaultDecision both decide about calls that no rule decides. Remove one: `gsv config unset toolApproval.defaultDecision`",
           ),
         ]
       : []),
@@ -50,7 +55,7 @@ export function policyProblems(config: ApprovalConfig | undefined, engine: Regex
           {
             setting: "toolApproval.defaultDecision",
             problem:
-              "allow asks nothing: deletions, commands outside the sandbox and messages to others are made unless a rule denies them. To be asked: gsv config unset toolApproval.defaultDecision",
+              "allow asks nothing: deletions, commands outside the sandbox and messages to others are made unless a rule denies them. To be asked: `gsv config unset toolApproval.defaultDecision`",
             isFatal: false,
           },
         ]

@@ -193,7 +193,7 @@ test("[PO6] a default that asks nothing is named when it is set, and blocks noth
   const known = { native: [], machines: [], machineNames: [] };
   const [problem, ...others] = policyProblems({ defaultDecision: "allow" }, engine, known);
   assert.ok(problem !== undefined && others.length === 0 && !problem.isFatal);
-  assert.match(problem.problem, /^allow asks nothing: .*gsv config unset toolApproval\.defaultDecision$/);
+  assert.match(problem.problem, /^allow asks nothing: .*`gsv config unset toolApproval\.defaultDecision`$/);
   for (const config of [{ defaultDecision: "ask" }, { defaultDecision: "deny" }, { mode: "auto" }, {}] as const)
     assert.deepEqual(policyProblems(config, engine, known), []);
 });

@@ -32,7 +32,7 @@ interface Setter {
 export function changedMode({ mode, modeMs }: ModeChange, { isOwners, byClient, wall }: Setter): Result<SessionSettings> {
   if (!isOwners) return failure("auth.forbidden", "A mode can be set in your own conversations only: in this one other people take part.");
   if (mode === "full" && !byClient)
-    return failure("auth.forbidden", "Mode full can be set by your own client only. On your machine run: gsv chat '/mode full'");
+    return failure("auth.forbidden", "Mode full can be set by your own client only. On your machine run: `gsv chat '/mode full'`.");
   const ms = modeMs ?? (mode === "full" ? FULL_MS : undefined);
   if (ms !== undefined && !(ms > 0 && ms <= MAX_MODE_MS)) return failure("protocol.invalid_params", "A mode holds for at most 24 hours.");
   return { ok: true, value: { mode, ...(ms === undefined ? {} : { modeUntil: wall + ms }) } };

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use gsv_protocol::methods::{MoveDescribe, MoveRead};
 use gsv_protocol::types::{MoveHome, MoveReadParams, MoveReadResult};
 use serde_json::{Value, json};
+use tokio::task::yield_now;
 
 use super::super::backup_input::{absolute, interruptible, new_passphrase};
 use super::super::context::Context;
-use super::super::stop::naming_copy;
+use super::super::stop_state::naming_copy;
 use super::ask;
 use crate::args::DeployExport;
 use crate::backup::archive::{self, digest};
@@ -22,6 +23,7 @@ use crate::exit::{Failure, OrFail, Outcome};
 use crate::new_file;
 use crate::output::Output;
 use crate::paths::shell;
+use crate::stop_signal::stop_signal;
 use crate::units::{bytes, counted, date, now_ms};
 
 const DISK: &str = "Check the folder of temporary files, or choose another one with TMPDIR.";
@@ -35,24 +37,12 @@ pub async fn run(context: &Context, args: DeployExport) -> Outcome {
         .await?
         .home;
     let scratch = Scratch::make()?;
-    let mut files = Vec::new();
-    let mut size = 0;
-    let mut cursor = None;
-    loop {
-        let page = read(context.out, &client, cursor).await?;
-        let stored = store(&scratch, files.len() + 1, &page.text);
-        let entry = if page.next.is_some() {
-            stored?
-        } else {
-            stored.map_err(after_last_page)?
-        };
-        size += entry.size;
-        files.push(entry);
-        cursor = page.next;
-        if cursor.is_none() {
-            break;
-        }
-    }
+    let files = tokio::select! {
+        biased;
+        () = stop_signal() => Err(perhaps_after_last_page(Failure::interrupted())),
+        files = read_all(context.out, &client, &scratch) => files,
+    }?;
+    let size = files.iter().map(|entry| entry.size).sum();
     client.close().await;
     let pages = files.len();
     let manifest = Manifest::of_home(home.clone(), env!("CARGO_PKG_VERSION"), host(), files);
@@ -68,14 +58,53 @@ pub async fn run(context: &Context, args: DeployExport) -> Outcome {
     Ok(())
 }
 
+/// All pages, each in a file.
+async fn read_all(out: Output, client: &Client, scratch: &Scratch) -> Outcome<Vec<Entry>> {
+    let mut files = Vec::new();
+    let mut cursor = None;
+    loop {
+        let page = read(out, client, cursor).await.map_err(|failure| {
+            if failure.is_answer() {
+                failure
+            } else {
+                perhaps_after_last_page(failure)
+            }
+        })?;
+        let stored = store(scratch, files.len() + 1, &page.text);
+        let entry = if page.next.is_some() {
+            stored?
+        } else {
+            stored.map_err(after_last_page)?
+        };
+        files.push(entry);
+        // A signal that came meanwhile ends the command here.
+        yield_now().await;
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(files);
+        }
+    }
+}
+
 /// The gateway counts as exported since its last page was read (rule MV14), and there is no file.
 fn after_last_page(failure: Failure) -> Failure {
-    let next = format!(
-        "{} The gateway is noted as exported. Export it again while it is stopped, or go on with it: `gsv resume --exported`.",
-        failure.next
-    );
+    naming(
+        failure,
+        "The gateway is noted as exported. Export it again while it is stopped, or go on with it: `gsv resume --exported`.",
+    )
+}
+
+/// As `after_last_page`, when the last page may have been asked for and its answer did not arrive.
+fn perhaps_after_last_page(failure: Failure) -> Failure {
+    naming(
+        failure,
+        "The gateway is stopped, and may be noted as exported. Export it again, or go on with it: `gsv resume`, and if that is refused, `gsv resume --exported`.",
+    )
+}
+
+fn naming(failure: Failure, way_back: &str) -> Failure {
     Failure {
-        next: next.trim_start().to_owned(),
+        next: format!("{} {way_back}", failure.next).trim_start().to_owned(),
         ..failure
     }
 }
@@ -157,7 +186,7 @@ fn report(out: Output, file: &Path, pages: usize, size: u64, written: u64, stays
     ));
     out.note(stays);
     out.aside(&format!(
-        "Import it into the other gateway with its address, and its admin token in GSV_TOKEN: gsv --url URL deploy import {}",
+        "Import it into the other gateway with its address, and its admin token in GSV_TOKEN: `gsv --url URL deploy import {}`",
         shell(file)
     ));
 }

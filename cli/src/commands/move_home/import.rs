@@ -227,18 +227,18 @@ fn report(out: Output, home: &MoveHome, totals: &MoveFinishResult, scheduled: Op
         (
             &home.secrets,
             "Secrets that you must enter again",
-            "gsv config set PATH -",
+            "`gsv config set PATH -`",
         ),
         (
             &home.hooks,
             "Hooks whose secrets are gone, so that you must make them again",
-            "gsv hook remove NAME, gsv hook add NAME",
+            "`gsv hook remove NAME`, `gsv hook add NAME`",
         ),
-        (&home.machines, "Machines that must join again", "gsv invite node"),
+        (&home.machines, "Machines that must join again", "`gsv invite node`"),
         (
             &home.channels,
             "Accounts of channels that must log in again",
-            "gsv channel",
+            "`gsv channel`",
         ),
     ] {
         if !names.is_empty() {
@@ -275,7 +275,7 @@ fn note_removed(out: Output, removed: &[String]) {
 
 fn removed_text(removed: &[String]) -> String {
     format!(
-        "Secrets of this gateway that were removed, because the imported settings send them to another address: {}. Look at the addresses (gsv config get). If they are yours, enter the secrets again (gsv config set PATH -).",
+        "Secrets of this gateway that were removed, because the imported settings send them to another address: {}. Look at the addresses (`gsv config get`). If they are yours, enter the secrets again (`gsv config set PATH -`).",
         clean(&removed.join(", "))
     )
 }
@@ -287,7 +287,11 @@ mod tests {
     #[test]
     fn mv17_what_was_removed_is_named_with_what_to_do() {
         let text = removed_text(&["apiKeys.openai".to_owned(), "apiKeys.a\u{1b}[2Jb".to_owned()]);
-        for part in ["apiKeys.openai, apiKeys.ab.", "gsv config get", "gsv config set PATH -"] {
+        for part in [
+            "apiKeys.openai, apiKeys.ab.",
+            "`gsv config get`",
+            "`gsv config set PATH -`",
+        ] {
             assert!(text.contains(part), "{text}");
         }
     }

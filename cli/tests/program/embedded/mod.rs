@@ -3,4 +3,5 @@
 mod login;
 mod port;
 mod restart;
+mod resume;
 mod start;

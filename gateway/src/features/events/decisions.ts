@@ -48,7 +48,7 @@ export class Decisions {
     const why = `An event of the agent ${agentId} (${topic.name}${taintMark(taint)}) waits for your word. ${meaningOf(topic, subscribersOf(topic.name))}`;
     const question: EventQuestion = { id, agentId, sessionKey, runId, topic: topic.name, text: questionOf(topic, payload), why };
     const code = await eventQuestions.ask(question);
-    const answers = `Code ${code}: answer in your direct chat with "allow ${code}" or "deny ${code}" and a word to the agent, or with \`gsv approval allow ${code}\`. By its id: gsv events resolve ${id} approve, or reject.`;
+    const answers = `Code ${code}: answer in your direct chat with "allow ${code}" or "deny ${code}" and a word to the agent, or with \`gsv approval allow ${code}\`. By its id: \`gsv events resolve ${id} approve\`, or \`reject\`.`;
     const key = askKey(id);
     const text = `${visible(scrub(topic.text(payload))).slice(0, TEXT_CHARS)}\n\n${why} ${answers}`;
     notify.tell({ kind: "approval", key, cause: key, text, agentId, question: code });

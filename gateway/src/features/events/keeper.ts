@@ -248,8 +248,8 @@ export class EventKeeper {
     const { id, topic, agent_id: agentId } = envelope;
     const what = topic === "" ? "A message of the event queue" : `An event of the agent ${agentId} (${topic})`;
     const end = isLimit
-      ? `began no further work. ${reason}\n\nLook at it: gsv events show ${id}. If the work should go on, give it to the agent yourself: gsv job submit AGENT TEXT.`
-      : `could not be handled: ${reason}\n\nLook at it: gsv events show ${id}. Send it again: gsv events replay ${id}.`;
+      ? `began no further work. ${reason}\n\nLook at it: \`gsv events show ${id}\`. If the work should go on, give it to the agent yourself: \`gsv job submit AGENT TEXT\`.`
+      : `could not be handled: ${reason}\n\nLook at it: \`gsv events show ${id}\`. Send it again: \`gsv events replay ${id}\`.`;
     const text = `${what} ${end}`;
     const cause = `event:${topic}`;
     this.#ports.notify.tell({ kind: "job", key: `event:${id}:dead:${replays}`, cause, text, ...(agentId === "" ? {} : { agentId }) });

@@ -39,7 +39,7 @@ function problems(config: Config, { list, loaded, ownNames }: KnownPacks): reado
       // A task calls an agent without a definition by its id.
       const owner = ownNames.get(metadata.name) ?? (ids.has(metadata.name) ? metadata.name : undefined);
       if (ids.has(agentId))
-        return [`The pack ${pack} has an agent ${agentId}, and so have you. Delete yours first: gsv agent delete ${agentId}`];
+        return [`The pack ${pack} has an agent ${agentId}, and so have you. Delete yours first: \`gsv agent delete ${agentId}\`.`];
       return owner === undefined
         ? []
         : [`The pack ${pack} has an agent with the name ${metadata.name}, which your agent ${owner} has. Give yours another name first.`];

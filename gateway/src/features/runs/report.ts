@@ -66,7 +66,7 @@ export function reportOf({ taskId, agentId, story, end, approvals, resultAccess,
   };
 }
 function waitText(approvals: readonly string[], resultAccess: ResultAccess, taskId: string, sessionKey: string): string {
-  const allow = approvals.map((code) => `gsv approval allow ${code}`).join(", ");
+  const allow = approvals.map((code) => `\`gsv approval allow ${code}\``).join(", ");
   return `The task waits for the owner's word: ${allow}. ${endText(resultAccess, taskId, sessionKey)}`;
 }
 function endText(resultAccess: ResultAccess, taskId: string, sessionKey: string): string {
@@ -74,7 +74,7 @@ function endText(resultAccess: ResultAccess, taskId: string, sessionKey: string)
     case "key":
       return "Send the same request with its Idempotency-Key again for the end.";
     case "job":
-      return `The job goes on then: gsv job watch ${taskId}.`;
+      return `The job goes on then: \`gsv job watch ${taskId}\`.`;
     case "none":
       return `The request had no Idempotency-Key, so that a report of the end cannot be asked for; the conversation ${sessionKey} has it.`;
   }

@@ -70,7 +70,7 @@ describe("[JB1] [JB3] a job", () => {
     const id = await submit();
     const waits = await stands(id, "awaiting_approval");
     const [code = ""] = waits.report?.metadata.approvals ?? [];
-    expect(waits.report?.summary).toContain(`gsv approval allow ${code}. The job goes on then: gsv job watch ${id}`);
+    expect(waits.report?.summary).toContain(`\`gsv approval allow ${code}\`. The job goes on then: \`gsv job watch ${id}\``);
     expect(await inQueue((queue) => [queue.running(), queue.awaiting()])).toEqual([0, 1]);
     // No one follows its conversation, so the owner is told, once.
     const { notifications } = await stage.peer.ok<ResultOf<"notifications.list">>("notifications.list", { kind: "approval" });

@@ -70,7 +70,7 @@ describe("[RT2] the report", () => {
     const first = await report(TASK, "k");
     expect(first.status).toBe("awaiting_approval");
     const [code = ""] = first.metadata.approvals ?? [];
-    expect(first.summary).toContain(`gsv approval allow ${code}. Send the same request with its Idempotency-Key again`);
+    expect(first.summary).toContain(`\`gsv approval allow ${code}\`. Send the same request with its Idempotency-Key again`);
     await stage.peer.ok("approval.resolve", { code, decision: "allow" });
     const end = await report(TASK, "k");
     expect(end).toMatchObject({ status: "completed", summary: "Written.", metadata: { task_id: first.metadata.task_id } });
