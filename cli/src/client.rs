@@ -23,6 +23,8 @@ pub struct Account {
     pub url: String,
     pub token: String,
     source: Source,
+    /// The flag or the variable that the address comes from. None: it does not.
+    address: Option<&'static str>,
 }
 
 /// Where a token comes from: what to do when the gateway rejects it depends on it.
@@ -43,6 +45,7 @@ impl Account {
             url: url.to_owned(),
             token: token.to_owned(),
             source: Source::Command,
+            address: None,
         }
     }
 
@@ -65,7 +68,13 @@ impl Account {
             return Err(no_token(&url, config));
         };
         Key::Token.check(&token)?;
-        Ok(Self { url, token, source })
+        let address = given(global.url.as_deref()).map(|_| if global.has_typed_url() { "--url" } else { "GSV_URL" });
+        Ok(Self {
+            url,
+            token,
+            source,
+            address,
+        })
     }
 
     /// A client for requests and their answers, until the connection is lost.
@@ -93,6 +102,40 @@ impl Account {
         Failure { next, ..failure }
     }
 
+    /// The failure of a link that has not been connected yet.
+    pub fn failure(&self, error: &LinkError) -> Failure {
+        match error {
+            // The error's address is without the certificate, which tells another machine's gateway from this one's.
+            LinkError::Unreachable { url, cause } => self.unreachable(url, cause),
+            _ => self.with_next(link_failure(error)),
+        }
+    }
+
+    /// As `failure`, for a link that reconnects: it is not waited for, as long as it was never connected.
+    pub fn never_connected(&self, event: &LinkEvent) -> Option<Failure> {
+        match event {
+            LinkEvent::Fatal(error) => Some(self.failure(error)),
+            // Without another attempt, the last event has the reason.
+            LinkEvent::Disconnected {
+                reason,
+                retry_in: Some(_),
+            } => Some(self.unreachable(&without_login(&self.url), reason)),
+            _ => None,
+        }
+    }
+
+    /// `shown`: the address for people.
+    fn unreachable(&self, shown: &str, cause: &str) -> Failure {
+        let failure = unreachable(&self.url, shown, cause);
+        match self.address {
+            None => failure,
+            Some(from) => Failure {
+                next: unreachable_given(from),
+                ..failure
+            },
+        }
+    }
+
     async fn open(&self, reconnect: bool) -> Outcome<(Link, Events)> {
         // A unique id: two command lines at once must not replace each other (SPEC.md H4).
         let id = format!("{COMMAND_LINE}{:08x}{:08x}", std::process::id(), fastrand::u32(..));
@@ -100,11 +143,7 @@ impl Account {
         options.token = Some(self.token.clone());
         env!("CARGO_PKG_VERSION").clone_into(&mut options.version);
         options.reconnect = reconnect;
-        let (link, events) = Link::connect(options).await.map_err(|error| match &error {
-            // The error's address is without the certificate, which tells another machine's gateway from this one's.
-            LinkError::Unreachable { url, cause } => unreachable(&self.url, url, cause),
-            _ => self.with_next(link_failure(&error)),
-        })?;
+        let (link, events) = Link::connect(options).await.map_err(|error| self.failure(&error))?;
         if let Some(zone) = link.hello().and_then(|hello| hello.server.time_zone) {
             use_zone(&zone);
         }
@@ -185,6 +224,13 @@ fn rejected_given(source: &str, config: &Config) -> String {
         ""
     };
     format!("The token comes from {source}: give a valid one{otherwise}.")
+}
+
+/// The same for an address: another one in the local config would not be used.
+fn unreachable_given(source: &str) -> String {
+    format!(
+        "The address comes from {source}: check it, and that a gateway runs there, or run the command without it to use the address of the local config."
+    )
 }
 
 fn rejected_stored(url: &str, config: &Config, layout: Option<&Layout>) -> String {
@@ -279,19 +325,6 @@ impl Client {
     }
 }
 
-/// The failure of a link that has not been connected yet: then waiting for a reconnect makes no sense.
-pub fn never_connected(url: &str, event: &LinkEvent) -> Option<Failure> {
-    match event {
-        LinkEvent::Fatal(error) => Some(link_failure(error)),
-        // Without another attempt, the last event has the reason.
-        LinkEvent::Disconnected {
-            reason,
-            retry_in: Some(_),
-        } => Some(unreachable(url, &without_login(url), reason)),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -325,6 +358,7 @@ mod tests {
             url: String::new(),
             token: String::new(),
             source: Source::Given("GSV_TOKEN"),
+            address: Some("GSV_URL"),
         };
         let rejected = Failure::from_reason(errors::AUTH_REQUIRED.reason, "", false);
         let forbidden = Failure::from_reason(errors::AUTH_FORBIDDEN.reason, "", false);
@@ -333,6 +367,47 @@ mod tests {
         let of_command = Account::of_command("", "");
         assert_eq!(of_command.with_next(rejected.clone()).next, rejected.next);
         assert_eq!(account.with_next(forbidden.clone()).next, forbidden.next);
+    }
+
+    #[test]
+    fn p10_the_next_step_of_an_address_that_is_given_names_where_it_comes_from() {
+        let account = |address| Account {
+            url: "ws://127.0.0.1:1/ws".to_owned(),
+            token: "bad".to_owned(),
+            source: Source::Given("--token"),
+            address,
+        };
+        let lost = LinkEvent::Disconnected {
+            reason: "refused".to_owned(),
+            retry_in: Some(Duration::from_secs(1)),
+        };
+        let error = LinkError::Unreachable {
+            url: "ws://127.0.0.1:1/ws".to_owned(),
+            cause: "refused".to_owned(),
+        };
+        for from in ["--url", "GSV_URL"] {
+            let account = account(Some(from));
+            for failure in [account.never_connected(&lost).unwrap(), account.failure(&error)] {
+                let next = &failure.next;
+                assert!(next.starts_with(&format!("The address comes from {from}: ")), "{next}");
+                assert!(!next.contains("gsv up") && !next.contains("local-config set"), "{next}");
+            }
+        }
+        let stored = account(None).never_connected(&lost).unwrap();
+        assert!(stored.next.contains("`gsv up`"), "{}", stored.next);
+        // A chat's link says it with an event.
+        let rejected = LinkError::Refused {
+            error: serde_json::from_value(
+                serde_json::json!({"code": 401, "reason": errors::AUTH_REQUIRED.reason, "message": "no"}),
+            )
+            .unwrap(),
+        };
+        let refused = account(None).never_connected(&LinkEvent::Fatal(rejected)).unwrap();
+        assert!(
+            refused.next.starts_with("The token comes from --token"),
+            "{}",
+            refused.next
+        );
     }
 
     #[test]

@@ -9,15 +9,18 @@ use crate::paths::{ensure_private_dir, shell, state_dir, write_private_file};
 
 pub struct Draft {
     path: PathBuf,
+    /// The command that needs no editor, as a sentence.
+    otherwise: String,
 }
 
 impl Draft {
     /// The name tells the editor the kind of file: `config-edit` and `json`.
-    pub fn new(name: &str, extension: &str) -> Outcome<Self> {
+    pub fn new(name: &str, extension: &str, otherwise: impl Into<String>) -> Outcome<Self> {
         let dir = state_dir()?;
         ensure_private_dir(&dir)?;
         Ok(Self {
             path: dir.join(format!("{name}-{}.{extension}", std::process::id())),
+            otherwise: otherwise.into(),
         })
     }
 
@@ -25,7 +28,7 @@ impl Draft {
     pub fn edit(&self, text: &str, is_untouched: impl Fn(&str) -> bool) -> Outcome<String> {
         let doing = format!("write {}", self.path.display());
         write_private_file(&self.path, text.as_bytes()).or_fail(&doing, "Free some space, or check the folder.")?;
-        if let Err(failure) = editor::open(&self.path) {
+        if let Err(failure) = editor::open(&self.path, &self.otherwise) {
             if fs::read(&self.path).is_ok_and(|bytes| is_untouched(&String::from_utf8_lossy(&bytes))) {
                 self.remove();
                 return Err(failure);

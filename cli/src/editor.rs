@@ -7,15 +7,15 @@ use std::process::Command;
 
 use crate::exit::{Failure, OrFail, Outcome};
 
-/// `$VISUAL`, else `$EDITOR`, else `vi`.
-pub fn open(file: &Path) -> Outcome {
+/// `$VISUAL`, else `$EDITOR`, else `vi`. `otherwise`: the command that needs no editor, as a sentence.
+pub fn open(file: &Path, otherwise: &str) -> Outcome {
     let named = ["VISUAL", "EDITOR"]
         .iter()
         .find_map(|name| env::var(name).ok().filter(|value| !value.trim().is_empty()));
     if named.is_none() && !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return Err(Failure::usage(
             "Not a terminal, so the editor `vi` can't be used and nothing was changed.",
-            "Run it in a terminal, or set EDITOR to a program that edits the file. One setting: `gsv config set PATH VALUE`.",
+            format!("Run it in a terminal, or set EDITOR to a program that edits the file. {otherwise}"),
         ));
     }
     let editor = named.unwrap_or_else(|| "vi".to_owned());

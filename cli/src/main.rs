@@ -109,7 +109,10 @@ fn run(cli: Cli, out: Output) -> Outcome {
         global: cli.global,
         out,
     };
-    run_command(&context, cli.command).map_err(|failure| commands::stop_state::failure_naming_copy(&context, failure))
+    run_command(&context, cli.command).map_err(|failure| {
+        let failure = commands::stop_state::failure_naming_copy(&context, failure);
+        commands::local::explain_left_over(&context, failure)
+    })
 }
 
 fn run_command(context: &Context, command: Command) -> Outcome {

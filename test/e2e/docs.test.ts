@@ -78,6 +78,13 @@ describe("docs/getting-started.md", () => {
       await run(machine, command.replace("--provider anthropic --model claude-sonnet-5", "--provider lab --model fake-1"));
     assert.match(await machine.ok("workspace", "cat", "USER.md"), /^- Name: Sam$/m);
   });
+
+  it("[TA2] its first chat names the agent before it reads the web, which would make four questions of the name", () => {
+    const guide = readFileSync(join(ROOT, "docs", "getting-started.md"), "utf8");
+    const lines = [...guide.matchAll(/^> (.+)$/gm)].map(([, line = ""]) => line);
+    assert.ok(lines.indexOf("your name is Ada and I am Sam") >= 0, lines.join("\n"));
+    assert.match(lines.at(-1) ?? "", /^run with /);
+  });
 });
 
 describe("docs/troubleshooting.md", () => {

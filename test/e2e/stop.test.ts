@@ -32,7 +32,7 @@ describe("everything is stopped", () => {
     }
     const other = await machine.gsv(["chat", "-s", "agent:main:cli:dm:other", "three"]);
     assert.equal(other.code, 4, other.stderr);
-    assert.match(other.stderr, /GSV is stopped[\s\S]*`gsv session show agent:main:cli:dm:other`/);
+    assert.match(other.stderr, /GSV is stopped[\s\S]*`gsv session preview agent:main:cli:dm:other`/);
     client.close();
     await machine.killWorkerd();
     assert.match(await machine.ok("status", "--json"), /"since"/);

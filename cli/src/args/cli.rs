@@ -72,6 +72,11 @@ pub struct Global {
 }
 
 impl Global {
+    /// Whether the address is a flag, and not from the environment.
+    pub fn has_typed_url(&self) -> bool {
+        self.url.is_some() && self.url != std::env::var("GSV_URL").ok()
+    }
+
     /// Whether the token is a flag, and not from the environment.
     pub fn has_typed_token(&self) -> bool {
         self.token.is_some() && self.token != std::env::var("GSV_TOKEN").ok()

@@ -21,7 +21,7 @@ use super::seen::Seen;
 use super::status::Facts;
 use super::turn::{Ids, Input, Request, Turn};
 use super::view::View;
-use crate::client::{Account, is_here, link_failure, never_connected};
+use crate::client::{Account, is_here, link_failure};
 use crate::commands::messages::{by_itself, question_before};
 use crate::commands::stop_state::{explain, knows_stop};
 use crate::exit::{Failure, Outcome};
@@ -47,7 +47,7 @@ impl Conversation {
         let here = is_here(&account.url);
         loop {
             let event = events.recv().await;
-            if let Some(failure) = event.as_ref().and_then(|event| never_connected(&account.url, event)) {
+            if let Some(failure) = event.as_ref().and_then(|event| account.never_connected(event)) {
                 return Err(failure);
             }
             match News::read(event, here) {

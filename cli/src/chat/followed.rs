@@ -107,7 +107,7 @@ pub fn confirms(event: &SessionEvent, answer: &str) -> bool {
 impl Followed {
     /// The next step of a message that waits for the resume. `resume`: what lets GSV go on.
     pub fn after_resume(&self, resume: &str) -> String {
-        format!("{resume} The answer is then in `gsv session show {}`.", self.session)
+        format!("{resume} The answer is then in `gsv session preview {}`.", self.session)
     }
 
     /// A session of a link that is connected.

@@ -41,6 +41,18 @@ pub fn run_failed(session: &str, message: String, reason: Option<String>, hint: 
     }
 }
 
+/// What is a command of the prompt is said as one of the shell. `session`: another one than the usual.
+pub fn in_the_shell(failure: Failure, session: Option<&str>) -> Failure {
+    let command = session.map_or_else(
+        || "`gsv chat /model default`".to_owned(),
+        |session| format!("`gsv chat -s {session} /model default`"),
+    );
+    Failure {
+        next: failure.next.replace("`/model default`", &command),
+        ..failure
+    }
+}
+
 pub fn aborted(by_user: bool) -> Failure {
     if by_user {
         return Failure::interrupted();
@@ -180,6 +192,25 @@ fn look(session: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn p10_a_command_of_the_prompt_is_one_of_the_shell_after_a_single_message() {
+        let failure = || {
+            Failure::failed(
+                "No key is set.",
+                "Set one, or go back to the configured model: `/model default`.",
+            )
+        };
+        assert_eq!(
+            in_the_shell(failure(), None).next,
+            "Set one, or go back to the configured model: `gsv chat /model default`."
+        );
+        assert!(
+            in_the_shell(failure(), Some("work"))
+                .next
+                .ends_with("`gsv chat -s work /model default`.")
+        );
+    }
 
     #[test]
     fn p10_the_step_of_a_failed_run_is_said_once() {

@@ -337,9 +337,9 @@ impl<'a> Turn<'a> {
         }
         self.withdraws();
         self.note(if self.beside.behind {
-            "withdrawing your message… (a Ctrl-C now leaves it in the queue)"
+            "withdrawing your message… (Ctrl-C again: do not wait for the end)"
         } else {
-            "stopping… (a Ctrl-C now leaves the run alone)"
+            "stopping… (Ctrl-C again: do not wait for the end)"
         });
         self.abort_deadline = Some(now + ABORT_PATIENCE);
         self.effects.push(Effect::Abort(ChatAbortParams {

@@ -78,7 +78,7 @@ fn wb9_ctrl_c_takes_a_message_for_the_run_back_and_the_run_goes_on() {
     turn.plays(Input::Looked(None, Vec::new()), 0);
     let delta = json!({"runId": "before", "state": "delta", "step": 1, "attempt": 1, "offset": 0, "text": "On.\n\n"});
     turn.plays(chat(delta), 0);
-    let withdrawing = "note withdrawing your message… (a Ctrl-C now leaves it in the queue)";
+    let withdrawing = "note withdrawing your message… (Ctrl-C again: do not wait for the end)";
     assert_eq!(turn.plays(Input::Interrupted, 1), [withdrawing, "abort R"]);
     let end = turn.plays(chat(json!({"state": "aborted", "sessionSeq": 4})), 2);
     let words = "end 130: Your message is withdrawn. The run before it goes on.";
@@ -94,6 +94,6 @@ fn wb2_ctrl_c_stops_the_run_that_has_had_the_message() {
     let status =
         json!({"runId": "before", "state": "status", "text": "t", "step": 2, "sessionSeq": 4, "steered": shown});
     turn.plays(chat(status), 1);
-    let stopping = "note stopping… (a Ctrl-C now leaves the run alone)";
+    let stopping = "note stopping… (Ctrl-C again: do not wait for the end)";
     assert_eq!(turn.plays(Input::Interrupted, 1), [stopping, "abort before"]);
 }

@@ -261,7 +261,7 @@ fn ap12_at_the_prompt_a_question_before_the_message_is_shown_and_ctrl_c_says_wha
     let listed = Input::Looked(None, vec![earlier("K7Q2A")]);
     assert_eq!(turn.plays(listed, 0), ["question K7Q2A"]);
     assert!(turn.asks() && !turn.gives_way());
-    let withdrawing = "note withdrawing your message… (a Ctrl-C now leaves it in the queue)";
+    let withdrawing = "note withdrawing your message… (Ctrl-C again: do not wait for the end)";
     assert_eq!(turn.plays(Input::Interrupted, 1), [withdrawing, "abort R"]);
     let aborted = chat(json!({"state": "aborted", "sessionSeq": 4}));
     let end = turn.plays(aborted, 2);

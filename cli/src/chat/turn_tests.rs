@@ -288,7 +288,7 @@ fn p14_ctrl_c_aborts_the_run_and_a_second_one_leaves() {
     let mut followed = followed();
     let mut turn = start(&mut followed, None);
     turn.plays(accepted(1), 0);
-    let stopping = "note stopping… (a Ctrl-C now leaves the run alone)";
+    let stopping = "note stopping… (Ctrl-C again: do not wait for the end)";
     assert_eq!(turn.plays(Input::Interrupted, 1), [stopping, "abort R"]);
     assert_eq!(turn.wake_at(), seconds(6));
     assert_eq!(turn.plays(Input::Aborted(Ok(())), 1), [""; 0]);

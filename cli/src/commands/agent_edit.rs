@@ -59,7 +59,7 @@ async fn in_editor(context: &Context, id: &AgentId) -> Outcome {
     let present = present(&client, id).await?;
     client.close().await;
     let original = present.text.clone().unwrap_or_else(|| template(id));
-    let draft = Draft::new(&format!("agent-{id}"), "yaml")?;
+    let draft = Draft::new(&format!("agent-{id}"), "yaml", "From a file: `gsv agent define FILE`.")?;
     let mut body = original.clone();
     let mut head = present.head(id);
     let mut refused: Option<Failure> = None;

@@ -77,7 +77,17 @@ pub async fn run(context: &Context, args: Chat) -> Outcome {
     if let (Some(mode), None) = (args.mode, &message) {
         set_mode(context, &session, mode).await?;
     }
+    let is_usual = args.session.is_none() && args.agent.is_none() && !args.go_on;
+    let key = session.clone().into_inner();
+    let is_single = message.is_some();
     let result = talk(context, session.into_inner(), &args, message, files).await;
+    let result = result.map_err(|failure| {
+        if is_single {
+            outcomes::in_the_shell(failure, (!is_usual).then_some(key.as_str()))
+        } else {
+            failure
+        }
+    });
     View::new(out, false).ended(&result);
     result
 }

@@ -32,7 +32,7 @@ pub async fn run(context: &Context) -> Outcome {
             "Update it, or change one setting: `gsv config set PATH VALUE`.",
         ));
     };
-    let draft = Draft::new("config-edit", "json")?;
+    let draft = Draft::new("config-edit", "json", "One setting: `gsv config set PATH VALUE`.")?;
     let original = pretty(&config);
     let mut body = original.clone();
     let mut refused: Option<Failure> = None;

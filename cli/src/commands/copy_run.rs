@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use super::copy_poll::Poll;
 use super::copy_request::{CopyRequest, Endpoint, OWN, Search};
 use crate::clean::one_line;
-use crate::client::{Account, link_failure, never_connected};
+use crate::client::{Account, link_failure};
 use crate::exit::{Failure, Outcome};
 use crate::stop_signal::stop_signal;
 
@@ -50,7 +50,7 @@ impl Session {
         let ends = ends(link.clone())?;
         let (connected, mut connects) = watch::channel(0);
         let (failed, mut broken) = watch::channel(None);
-        tokio::spawn(pump(events, account.url.clone(), Arc::clone(&ends), connected, failed));
+        tokio::spawn(pump(events, account.clone(), Arc::clone(&ends), connected, failed));
         tokio::select! {
             // It also ends, with an error, when the link has given up.
             Ok(()) = connects.changed() => {}
@@ -333,7 +333,7 @@ pub fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Hands what the link reports to the ends. Never waits for an answer.
 async fn pump(
     mut events: Events,
-    url: String,
+    account: Account,
     ends: Arc<Ends>,
     connected: watch::Sender<u64>,
     failed: watch::Sender<Option<Failure>>,
@@ -344,8 +344,8 @@ async fn pump(
                 connected.send_modify(|count| *count += 1);
                 None
             }
+            event if *connected.borrow() == 0 => account.never_connected(event),
             LinkEvent::Fatal(error) => Some(link_failure(error)),
-            event if *connected.borrow() == 0 => never_connected(&url, event),
             _ => None,
         };
         if let Some(failure) = failure {

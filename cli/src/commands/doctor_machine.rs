@@ -150,6 +150,11 @@ pub async fn check_local(report: &mut Report, layout: &Layout) -> bool {
             }
         },
         Local::Stopped => report.warn("gateway", "not running on this machine", "Start it with `gsv up`."),
+        Local::LeftOver(_) => report.fail(
+            "gateway",
+            "running on this machine, but its state folder was removed",
+            "Run `gsv down`, then `gsv up`.",
+        ),
         Local::GaveUp(_) | Local::Orphaned(_) | Local::Unknown => {
             report.fail("gateway", local.words(), format!("The log is {}.", log.display()));
         }

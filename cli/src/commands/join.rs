@@ -132,7 +132,7 @@ fn is_other(config: &Config, urls: &[String]) -> bool {
 fn store(path: &Path, urls: &[String], url: &str, joined: &JoinResult) -> Outcome<Option<PathBuf>> {
     let mut config = Config::load_locked(path)?;
     let is_other = is_other(&config, urls);
-    let backup = is_other.then(|| config.back_up()).transpose()?;
+    let backup = is_other.then(|| config.back_up()).transpose()?.flatten();
     if is_other {
         // They belong to the other gateway, and must not be sent to this one.
         for key in [Key::Token, Key::NodeToken] {

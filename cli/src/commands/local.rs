@@ -1,11 +1,14 @@
 //! The gateway of this machine, as far as its files and processes show it, without asking it.
 
 use gsv_link::Target;
+use gsv_protocol::errors;
 
+use super::context::Context;
 use crate::embedded::layout::Layout;
 use crate::embedded::state::{Found, Phase, State};
 use crate::embedded::up::last_port;
-use crate::embedded::{DEFAULT_PORT, lock};
+use crate::embedded::{DEFAULT_PORT, lock, record};
+use crate::exit::Failure;
 
 #[derive(Debug)]
 pub enum Local {
@@ -17,6 +20,8 @@ pub enum Local {
     GaveUp(Box<State>),
     /// The supervisor runs, but its state file can't be read.
     Unknown,
+    /// It runs without its state folder, which was removed or replaced.
+    LeftOver(Box<State>),
 }
 
 impl Local {
@@ -28,7 +33,7 @@ impl Local {
             (Found::State(state), false) if state.workerd().is_some_and(|workerd| workerd.is_alive()) => {
                 Self::Orphaned(state)
             }
-            (_, false) => Self::Stopped,
+            (_, false) => record::running(layout).map_or(Self::Stopped, Self::LeftOver),
             (Found::Absent | Found::Damaged, true) => Self::Unknown,
         }
     }
@@ -36,13 +41,18 @@ impl Local {
     pub fn state(&self) -> Option<&State> {
         match self {
             Self::Running(state) | Self::Orphaned(state) | Self::GaveUp(state) => Some(state),
-            Self::Stopped | Self::Unknown => None,
+            Self::Stopped | Self::Unknown | Self::LeftOver(_) => None,
         }
     }
 
     /// Whether an address is this gateway's. Its port tells it apart from other gateways and tunnels on this machine.
     pub fn is_at(&self, layout: &Layout, url: &str) -> bool {
-        let port = self.state().map(|state| state.port).or_else(|| last_port(layout));
+        let left_over = match self {
+            Self::LeftOver(state) => Some(state.port),
+            _ => None,
+        };
+        let present = self.state().map(|state| state.port).or(left_over);
+        let port = present.or_else(|| last_port(layout));
         Target::parse(url).is_ok_and(|target| target.is_loopback() && target.port == port.unwrap_or(DEFAULT_PORT))
     }
 
@@ -51,6 +61,7 @@ impl Local {
         let words = match self {
             Self::Stopped => "not running; start it with `gsv up`",
             Self::Unknown => "running, but its state can't be read; run `gsv down && gsv up`",
+            Self::LeftOver(_) => "running, but its state folder was removed; run `gsv down`, then `gsv up`",
             Self::Orphaned(_) => "running without its supervisor; run `gsv up` to fix this",
             Self::GaveUp(state) => {
                 let reason = state.reason.as_deref().unwrap_or("the reason is not known.");
@@ -72,6 +83,7 @@ impl Local {
         match self {
             Self::Stopped => "stopped",
             Self::Unknown => "unknown",
+            Self::LeftOver(_) => "left-over",
             Self::Orphaned(_) => "orphaned",
             Self::GaveUp(_) => "failed",
             Self::Running(state) => match state.phase {
@@ -81,6 +93,31 @@ impl Local {
                 Phase::Failed => "failed",
             },
         }
+    }
+}
+
+/// A gateway without its state folder fails at whatever it reads next: what failed then is no bug, and another try does not help.
+pub fn explain_left_over(context: &Context, failure: Failure) -> Failure {
+    if !failure.is(&errors::INTERNAL) {
+        return failure;
+    }
+    let Ok(layout) = Layout::find() else { return failure };
+    let local = Local::look(&layout);
+    let is_left_over = matches!(local, Local::LeftOver(_));
+    if !is_left_over
+        || !context
+            .account()
+            .is_ok_and(|account| local.is_at(&layout, &account.url))
+    {
+        return failure;
+    }
+    Failure {
+        message: format!(
+            "The gateway that was started for {} still runs, but its state folder was removed.",
+            layout.home.display()
+        ),
+        next: "Stop it with `gsv down`, then run `gsv up`.".to_owned(),
+        ..failure
     }
 }
 

@@ -17,7 +17,7 @@ fn unset(path: &Path, key: Key) -> Outcome<(bool, Option<PathBuf>)> {
         .into_iter()
         .filter(|other| key == Key::Url && was_set && *other != key && config.get(*other).is_some())
         .collect();
-    let backup = (!others.is_empty()).then(|| config.back_up()).transpose()?;
+    let backup = (!others.is_empty()).then(|| config.back_up()).transpose()?.flatten();
     for key in others.into_iter().chain([key]) {
         config.unset(key);
     }
@@ -64,7 +64,7 @@ pub fn run(context: &Context, command: LocalConfigCommand) -> Outcome {
             out.aside(&format!("{} {words}", key.name()));
             if let Some(backup) = backup {
                 out.note(&format!(
-                    "What belongs to that gateway, its token and the node, was removed with it. The former content is in {}.",
+                    "What belongs to that gateway, its token and the node, was removed with it. The former content is in {}. For the gateway of this machine, `gsv up` puts all of it back.",
                     backup.display()
                 ));
             }

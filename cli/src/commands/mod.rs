@@ -54,7 +54,7 @@ mod job_view;
 mod job_watch;
 pub mod join;
 mod last_sessions;
-mod local;
+pub mod local;
 pub mod local_config;
 mod login_report;
 mod login_view;

@@ -60,7 +60,7 @@ fn by_hand(found: &Local) -> Option<ByHand> {
             format!("{}, started by `gsv up`", found.words()),
             Some(state.supervisor_pid),
         ),
-        Local::Orphaned(_) | Local::Unknown => (found.words(), None),
+        Local::Orphaned(_) | Local::Unknown | Local::LeftOver(_) => (found.words(), None),
         Local::Stopped | Local::GaveUp(_) => return None,
     };
     let gateway = None;
@@ -115,7 +115,7 @@ impl Part for Gateway {
     fn take_over(&self, service: Option<u32>) -> Outcome {
         let runs = match Local::look(&self.layout) {
             Local::Running(state) | Local::Orphaned(state) => Some(state.supervisor_pid),
-            Local::Unknown => None,
+            Local::Unknown | Local::LeftOver(_) => None,
             Local::Stopped | Local::GaveUp(_) => return Ok(()),
         };
         if runs.is_some() && runs == service {

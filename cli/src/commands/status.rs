@@ -229,7 +229,7 @@ impl Report {
         let gateway = self.here.then(|| {
             json!({
                 "state": self.local.word(),
-                "running": running || matches!(self.local, Local::Orphaned(_) | Local::Unknown),
+                "running": running || matches!(self.local, Local::Orphaned(_) | Local::Unknown | Local::LeftOver(_)),
                 "healthy": self.health.as_ref().map(Result::is_ok),
                 "pid": state.and_then(|state| state.workerd_pid),
                 "supervisorPid": state.map(|state| state.supervisor_pid),

@@ -172,7 +172,15 @@ async fn edit(context: &Context, WorkspaceFile { path, of }: WorkspaceFile) -> O
     });
     let next = "Check that the folder for temporary files is writable (TMPDIR).";
     let (dir, file) = draft(&path, &old).or_fail("make a temporary file", next)?;
-    editor::open(&file)?;
+    let agent = of
+        .agent
+        .as_ref()
+        .map_or_else(String::new, |agent| format!(" --agent {}", agent.0));
+    let otherwise = format!(
+        "From a file: `gsv workspace put{agent} {} FILE`.",
+        shell(Path::new(&path))
+    );
+    editor::open(&file, &otherwise)?;
     let bytes = fs::read(&file).or_fail("read your text", "Check that the editor wrote the file.")?;
     let saved = match String::from_utf8(bytes) {
         Err(_) => Err(Failure::usage("Your text is not UTF-8.", "")),

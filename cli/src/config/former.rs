@@ -24,6 +24,27 @@ pub struct FormerLogin {
     /// The state folder whose first token it is. None: not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<PathBuf>,
+    /// What this machine is there. None: nothing, or not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<FormerNode>,
+}
+
+/// Name and token of this machine as a node of a gateway.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormerNode {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+}
+
+impl FormerNode {
+    fn of(id: Option<&str>, token: Option<&str>) -> Option<Self> {
+        (id.is_some() || token.is_some()).then(|| Self {
+            id: id.map(str::to_owned),
+            token: token.map(str::to_owned),
+        })
+    }
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -54,6 +75,7 @@ impl Config {
                 url: former.get(Key::Url)?.to_owned(),
                 token: former.get(Key::Token)?.to_owned(),
                 home: None,
+                node: FormerNode::of(former.get(Key::NodeId), former.get(Key::NodeToken)),
             })
         })
     }
@@ -98,10 +120,18 @@ impl Config {
         let home = home
             .map(Path::to_owned)
             .or_else(|| same.and_then(|login| login.home.clone()));
+        // Of the local config, where it has this login, else as it was.
+        let node = if self.get(Key::Token) == Some(token) {
+            self.node()
+        } else {
+            let of_home = || before.iter().find(|login| login.home.is_some() && login.home == home);
+            same.or_else(of_home).and_then(|login| login.node.clone())
+        };
         let last = FormerLogin {
             url: url.to_owned(),
             token: token.to_owned(),
             home,
+            node,
         };
         let is_replaced = |login: &FormerLogin| {
             let is_same = login.token == last.token && (login.home.is_none() || last.home.is_none());
@@ -113,22 +143,52 @@ impl Config {
         Ok((!is_stored).then_some(logins))
     }
 
-    /// Copies the current content to a file beside it, and keeps its login.
-    pub fn back_up(&self) -> Outcome<PathBuf> {
+    fn node(&self) -> Option<FormerNode> {
+        FormerNode::of(self.get(Key::NodeId), self.get(Key::NodeToken))
+    }
+
+    /// Keeps the login, and copies the current content to a file beside it. `None`: it has no token, so an earlier copy, which may be the
+    /// only one of a token, stays.
+    pub fn back_up(&self) -> Outcome<Option<PathBuf>> {
         if let (Some(url), Some(token)) = (self.get(Key::Url), self.get(Key::Token)) {
             self.remember(None, url, token)?;
+        }
+        if self.get(Key::Token).is_none() && self.get(Key::NodeToken).is_none() {
+            return Ok(None);
         }
         let backup = self.backup();
         private_file::write(&backup, self.present().document.to_string())?;
         let _ = fs::remove_file(backup.with_extension("old-new"));
-        Ok(backup)
+        Ok(Some(backup))
     }
 
-    /// Makes a former login the current one. Returns where the content is that was there.
-    pub fn return_login(&mut self, home: Option<&Path>, url: &str, token: &str) -> Outcome<PathBuf> {
+    /// Makes a former login the current one, with the node that belongs to it. `keeps_node`: a present node stays, because it is of the same
+    /// gateway or of none. Returns where the content is that was there.
+    pub fn return_login(
+        &mut self,
+        home: Option<&Path>,
+        url: &str,
+        token: &str,
+        keeps_node: bool,
+    ) -> Outcome<Option<PathBuf>> {
         // First, so that it is not the one that the list drops.
         self.remember(home, url, token)?;
         let backup = self.back_up()?;
+        if !keeps_node {
+            self.unset(Key::NodeToken);
+        }
+        if self.get(Key::NodeToken).is_none() {
+            let logins = self.former_logins();
+            let node = logins.into_iter().find(|login| login.token == token);
+            let FormerNode { id, token } = node
+                .and_then(|login| login.node)
+                .unwrap_or(FormerNode { id: None, token: None });
+            for (key, value) in [(Key::NodeId, id), (Key::NodeToken, token)] {
+                if let Some(value) = value {
+                    self.set(key, &value)?;
+                }
+            }
+        }
         self.set(Key::Url, url)?;
         self.set(Key::Token, token)?;
         self.save()?;
@@ -139,6 +199,7 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::OF_ONE_GATEWAY;
     use std::os::unix::fs::PermissionsExt;
 
     const OURS: &str = "url = \"ws://127.0.0.1:1/ws\"\ntoken = \"ours\"\n";
@@ -168,7 +229,7 @@ mod tests {
         assert_eq!(tokens(&config), ["ours"]);
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
-        assert!(config.return_login(None, "ws://127.0.0.1:1/ws", "ours").is_err());
+        assert!(config.return_login(None, "ws://127.0.0.1:1/ws", "ours", false).is_err());
         fs::remove_dir(&path).unwrap();
         write(&path, OTHER);
         let config = load(&path);
@@ -177,7 +238,9 @@ mod tests {
             fs::metadata(config.logins_file()).unwrap().permissions().mode() & 0o777,
             0o600
         );
-        load(&path).return_login(None, "ws://127.0.0.1:1/ws", "ours").unwrap();
+        load(&path)
+            .return_login(None, "ws://127.0.0.1:1/ws", "ours", false)
+            .unwrap();
         let config = load(&path);
         assert_eq!(config.get(Key::Token), Some("ours"));
         assert_eq!(tokens(&config), ["other", "ours"]);
@@ -207,5 +270,64 @@ mod tests {
         config.remember(None, "ws://127.0.0.1:18/ws", "token-8").unwrap();
         let first = config.former_logins().remove(0);
         assert_eq!((first.token.as_str(), first.home), ("token-8", Some(home(8))));
+    }
+
+    #[test]
+    fn bk25_a_login_comes_back_with_its_node_and_the_copy_of_another_gateway_stays() {
+        const REMOTE: &str = "url = \"wss://remote.example/ws\"\ntoken = \"remote\"\n[node]\nid = \"there\"\ntoken = \"node-remote\"\n[chat]\nenter = \"steer\"\n";
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        let unset_url = || {
+            let mut config = load(&path);
+            let backup = config.back_up().unwrap();
+            for key in OF_ONE_GATEWAY {
+                config.unset(key);
+            }
+            config.save().unwrap();
+            backup
+        };
+        write(&path, &format!("{OURS}[node]\nid = \"here\"\ntoken = \"node-ours\"\n"));
+        load(&path)
+            .remember(Some(dir.path()), "ws://127.0.0.1:1/ws", "ours")
+            .unwrap();
+        write(&path, REMOTE);
+        assert!(unset_url().is_some());
+        let old = || fs::read_to_string(dir.path().join("config.toml.old")).unwrap();
+        assert_eq!(old(), REMOTE);
+        let home = Some(dir.path());
+        let backup = load(&path)
+            .return_login(home, "ws://127.0.0.1:1/ws", "ours", true)
+            .unwrap();
+        assert_eq!(backup, None, "it had no token");
+        assert_eq!(old(), REMOTE, "the only copy of the remote node");
+        let node = |config: &Config| {
+            let get = |key| config.get(key).map(str::to_owned);
+            (get(Key::NodeId).unwrap(), get(Key::NodeToken))
+        };
+        assert_eq!(node(&load(&path)), ("here".to_owned(), Some("node-ours".to_owned())));
+        // Also from one gateway to the other, and never the node of one to the other.
+        load(&path)
+            .return_login(None, "wss://remote.example/ws", "remote", false)
+            .unwrap();
+        assert_eq!(node(&load(&path)), ("there".to_owned(), Some("node-remote".to_owned())));
+        load(&path).remember(None, "ws://127.0.0.1:3/ws", "third").unwrap();
+        load(&path)
+            .return_login(None, "ws://127.0.0.1:3/ws", "third", false)
+            .unwrap();
+        assert_eq!(node(&load(&path)), ("there".to_owned(), None));
+        load(&path)
+            .return_login(home, "ws://127.0.0.1:1/ws", "ours", false)
+            .unwrap();
+        assert_eq!(node(&load(&path)), ("here".to_owned(), Some("node-ours".to_owned())));
+        // What the owner removes, or another login of the same gateway, is no reason to bring one back.
+        let mut config = load(&path);
+        config.unset(Key::NodeToken);
+        config.save().unwrap();
+        load(&path).remember(home, "ws://127.0.0.1:1/ws", "ours").unwrap();
+        assert!(unset_url().is_some());
+        load(&path)
+            .return_login(home, "ws://127.0.0.1:1/ws", "ours", true)
+            .unwrap();
+        assert_eq!(node(&load(&path)), ("here".to_owned(), None));
     }
 }

@@ -85,7 +85,14 @@ pub fn login(layout: &Layout, port: u16, ask: Ask) -> Outcome<(Bootstrap, Login)
     } else {
         // The token may belong to another state folder, so it is kept in a backup.
         let had_token = config.get(Key::Token).is_some();
-        let backup = had_token.then(|| config.back_up()).transpose()?;
+        let backup = had_token.then(|| config.back_up()).transpose()?.flatten();
+        // It belongs to the gateway whose address it was.
+        if config
+            .get(Key::Url)
+            .is_some_and(|stored| !is_here(layout, stored, &here))
+        {
+            config.unset(Key::NodeToken);
+        }
         config.set(Key::Url, &here)?;
         config.set(Key::Token, &token)?;
         // The token first, its hash second: an interruption between the two loses no token.
@@ -148,10 +155,7 @@ fn own_login(config: &mut Config, layout: &Layout, bootstrap: &Bootstrap, here: 
         (None, None) => {}
         (Some(token), stored) => {
             let is_first = is_first(bootstrap, token);
-            let is_own_address = || {
-                let last = ports::last_port(layout).map(url);
-                stored.is_none_or(|stored| stored == here || last.is_some_and(|last| last == stored))
-            };
+            let is_own_address = || stored.is_none_or(|stored| is_here(layout, stored, here));
             if is_first || (is_own_address() && !is_of_another(config, &home, token)) {
                 if is_first {
                     config.remember(Some(&home), here, token)?;
@@ -161,7 +165,13 @@ fn own_login(config: &mut Config, layout: &Layout, bootstrap: &Bootstrap, here: 
             }
         }
     }
-    put_back(config, layout, bootstrap, here)
+    let keeps_node = token.is_none();
+    put_back(config, layout, bootstrap, here, keeps_node)
+}
+
+/// Whether a stored address is the one that this gateway has, or had at its last start.
+fn is_here(layout: &Layout, stored: &str, here: &str) -> bool {
+    stored == here || ports::last_port(layout).is_some_and(|last| url(last) == stored)
 }
 
 /// Whether it is the first token of another state folder.
@@ -189,15 +199,21 @@ pub fn has_former_login(layout: &Layout, config: &Config) -> bool {
         .is_some_and(|(bootstrap, port)| former_login(config, &bootstrap, &url(port)).is_some())
 }
 
-/// Puts back the login that the local config had for this gateway.
-fn put_back(config: &mut Config, layout: &Layout, bootstrap: &Bootstrap, here: &str) -> Outcome<Login> {
+/// Puts back the login that the local config had for this gateway. `keeps_node`: a present node is of this gateway or of none.
+fn put_back(
+    config: &mut Config,
+    layout: &Layout,
+    bootstrap: &Bootstrap,
+    here: &str,
+    keeps_node: bool,
+) -> Outcome<Login> {
     let Some(found) = former_login(config, bootstrap, here) else {
         return Ok(Login::TokenLost);
     };
     let home = is_first(bootstrap, &found.token).then(|| folder(layout));
-    let backup = config.return_login(home.as_deref(), here, &found.token)?;
+    let backup = config.return_login(home.as_deref(), here, &found.token, keeps_node)?;
     Ok(Login::Stored {
-        backup: Some(backup),
+        backup,
         replaced: false,
         is_new: false,
     })
@@ -233,7 +249,11 @@ pub fn unproven(layout: &Layout, port: u16) -> Outcome<Option<String>> {
 pub fn rejected(layout: &Layout, port: u16) -> Outcome<Login> {
     let mut config = Config::load()?;
     match Bootstrap::read(&layout.bootstrap())? {
-        Some(bootstrap) => put_back(&mut config, layout, &bootstrap, &url(port)),
+        Some(bootstrap) => {
+            let here = url(port);
+            let keeps_node = config.get(Key::Url).is_none_or(|stored| is_here(layout, stored, &here));
+            put_back(&mut config, layout, &bootstrap, &here, keeps_node)
+        }
         None => Ok(Login::TokenLost),
     }
 }

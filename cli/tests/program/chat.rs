@@ -580,7 +580,7 @@ fn mv14_a_message_to_a_gateway_whose_home_was_exported_says_what_lets_it_go_on()
     connection.answer(&status, &json!({"version": "1", "stopped": stopped}));
     let said = finish(child).failed(4).stderr;
     assert!(
-        said.contains("Its home was exported at") && said.contains("gsv session show"),
+        said.contains("Its home was exported at") && said.contains("gsv session preview"),
         "{said}"
     );
 }

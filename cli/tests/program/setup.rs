@@ -325,6 +325,37 @@ fn su2_a_person_who_agreed_to_store_untested_can_choose_another_model_while_no_c
 }
 
 #[test]
+fn su2_who_stores_nothing_untested_is_told_that_and_why() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    thread::scope(|scope| {
+        let play = scope.spawn(|| {
+            let mut connection = gateway.accept();
+            new_provider(&mut connection);
+            let request = connection.expect("model.test");
+            connection.error(&request, 503, "model.unreachable", "The server can't be reached.");
+        });
+        let args = [
+            "setup",
+            "--provider",
+            "anthropic",
+            "--no-services",
+            "--no-path",
+            "--no-message",
+        ];
+        let mut terminal = Terminal::gsv(&home, &args);
+        terminal.shows("Key of anthropic");
+        terminal.types(&format!("{KEY}\r"));
+        terminal.shows("Store it untested? [y/N]");
+        terminal.types("\r");
+        terminal.shows("Nothing was stored and no model was changed, because anthropic could not be tested.");
+        terminal.shows("Run `gsv setup` again");
+        assert_ne!(terminal.ended(), Some(0));
+        play.join().unwrap();
+    });
+}
+
+#[test]
 fn su2_an_unknown_model_is_not_stored_untested() {
     let gateway = FakeGateway::new();
     let home = gateway.home();

@@ -164,6 +164,29 @@ fn an_edit_without_a_change_or_with_a_failed_editor_writes_nothing() {
 }
 
 #[test]
+fn p10_an_edit_without_a_terminal_names_the_command_that_needs_none() {
+    let gateway = FakeGateway::new();
+    let home = gateway.home();
+    thread::scope(|scope| {
+        let run = scope.spawn(|| {
+            let mut command = home.command();
+            command
+                .args(["workspace", "edit", "my notes.md", "--agent", "work"])
+                .env_remove("EDITOR")
+                .env_remove("VISUAL");
+            finish(start(&mut command))
+        });
+        served_for_edit(&gateway, "old\n");
+        let run = run.join().unwrap().failed(2);
+        assert!(
+            run.stderr
+                .contains("From a file: `gsv workspace put --agent work 'my notes.md' FILE`."),
+            "{run:?}"
+        );
+    });
+}
+
+#[test]
 fn p5_4_search_shows_hits_their_places_and_how_to_open_them() {
     let hits = json!([
         {"source": "workspace", "path": "MEMORY.md", "position": 3, "at": 1, "snippet": "the \u{e000}boat\u{e001} is blue", "before": ["line one", "line two"], "after": ["line four"], "score": 2.0},

@@ -116,9 +116,10 @@ export class CommandRunner {
     }
     const problem = model && (await models.problem(model, identity));
     if (problem !== undefined) return refused(sentence(problem));
-    const warning = model && (await models.warning(model, identity));
-    const told = model ? `From now on: the model ${model.provider}/${model.id}.` : "From now on: the configured model.";
-    const text = warning === undefined ? told : `${told} ${warning}`;
+    // As `gsv model use`: each message after it would fail, also those that wait, and after `/new`.
+    const missing = model && (await models.warning(model, identity));
+    if (missing !== undefined) return refused(`${missing} The model stays as it is.`);
+    const text = model ? `From now on: the model ${model.provider}/${model.id}.` : "From now on: the configured model.";
     once({ type: "SettingsPatched", text, ...(model ? { settings: { model } } : { clear: ["model"] }) });
     return answered(text);
   }

@@ -76,7 +76,7 @@ it("[R6] a model that was set for the conversation is marked in /model and /stat
   expect(await told("/status")).not.toMatch(/set for this conversation/);
 });
 
-it("[R6] a model without its key is chosen, and the answer says how to set it: in /model and in session.patch", async () => {
+it("[R6] a model without its key is refused in /model with how to set it, and chosen in session.patch with a warning", async () => {
   const stage = new Stage().open();
   stage.auto = () => says("hello");
   stage.refusal = {
@@ -86,10 +86,12 @@ it("[R6] a model without its key is chosen, and the answer says how to set it: i
   };
   const session = newSession();
   const warning = "No key is set for Anthropic. Run `gsv config set apiKeys.anthropic -`.";
+  value(await session.send("first", "/think high"));
   expect(value(await session.send("a", "/model anthropic/claude-sonnet-5"))).toMatchObject({
-    response: `From now on: the model anthropic/claude-sonnet-5. ${warning}`,
+    status: "command",
+    error: `${warning} The model stays as it is.`,
   });
-  expect(value(await session.port.get()).settings.model).toEqual({ provider: "anthropic", id: "claude-sonnet-5" });
+  expect(value(await session.port.get()).settings.model).toBeUndefined();
   expect(value(await session.port.patch({ settings: { model: { provider: "openai", id: "o3" } } }))).toEqual({
     ok: true,
     warnings: [warning],

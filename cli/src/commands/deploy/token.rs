@@ -56,7 +56,7 @@ pub fn first(out: Output, target: &Target, replace: bool, login: bool, yes: bool
         first.is_stored = matches!(ask::answer(out, &question).as_str(), "y" | "yes");
     }
     if first.is_stored {
-        first.backup = known.is_some().then(|| config.back_up()).transpose()?;
+        first.backup = known.is_some().then(|| config.back_up()).transpose()?.flatten();
         config.set(Key::Url, &target.shown)?;
         config.set(Key::Token, &first.token)?;
         config.save()?;

@@ -286,7 +286,7 @@ impl Choice<'_> {
                 Err(failure) if self.dialogue.asks && had_no_answer(&failure) => {
                     out.failure(&failure);
                     if self.dialogue.no("Store it untested?") {
-                        return Err(unanswered("model", &format!("--provider {} --model", self.provider)));
+                        return Err(not_stored(&self.provider, failure));
                     }
                     return Ok(Tested {
                         key,
@@ -373,6 +373,18 @@ fn had_no_answer(failure: &Failure) -> bool {
         .reason
         .as_deref()
         .is_some_and(|reason| NO_ANSWER.contains(&reason) || reason.starts_with("budget."))
+}
+
+/// The person did not want what could not be tested.
+fn not_stored(provider: &str, failure: Failure) -> Failure {
+    Failure {
+        message: format!("Nothing was stored and no model was changed, because {provider} could not be tested."),
+        next: "Run `gsv setup` again when the reason above is gone, or answer `y` to store the model untested."
+            .to_owned(),
+        lines: Vec::new(),
+        details: None,
+        ..failure
+    }
 }
 
 fn unanswered(what: &str, option: &str) -> Failure {

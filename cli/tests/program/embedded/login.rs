@@ -185,8 +185,9 @@ fn bk25_the_address_that_a_node_has_joined_stays_in_the_config() {
         let unset = gateway.gsv(&["local-config", "unset", "url"]).ok();
         assert!(unset.stderr.contains("config.toml.old"), "{unset:?}");
         let kept = gateway.home.config_file().with_extension("toml.old");
-        assert_eq!(fs::read_to_string(kept).unwrap(), config, "the joined login is whole");
+        assert_eq!(fs::read_to_string(&kept).unwrap(), config, "the joined login is whole");
         let back = gateway.gsv(&["up"]).ok();
+        assert_eq!(fs::read_to_string(&kept).unwrap(), config, "its only copy stays");
         let stored = fs::read_to_string(gateway.home.config_file()).unwrap();
         assert!(!stored.contains("gsv_node_abc_def"), "{stored}");
         assert!(back.stderr.contains("Address and token are stored"), "{back:?}");
@@ -246,6 +247,34 @@ fn login(gateway: &Embedded) -> (String, String) {
     let text = fs::read_to_string(gateway.home.config_file()).unwrap();
     let token = text.lines().find(|line| line.starts_with("token")).unwrap();
     (get("url"), token.to_owned())
+}
+
+#[test]
+fn bk25_a_gateway_takes_back_its_node_with_its_login() {
+    let gateway = Embedded::new();
+    gateway.up().ok();
+    let path = gateway.home.config_file();
+    let own = fs::read_to_string(&path).unwrap();
+    let with_node = format!("{own}\n[node]\nid = \"laptop\"\ntoken = \"gsv_node_abc_def\"\n");
+    gateway.home.write_config(&with_node);
+    let get = |key| gateway.gsv(&["local-config", "get", key]).ok().stdout.trim().to_owned();
+    gateway.gsv(&["local-config", "unset", "url"]).ok();
+    assert!(!fs::read_to_string(&path).unwrap().contains("laptop"));
+    gateway.gsv(&["up"]).ok();
+    assert_eq!(get("node.id"), "laptop");
+    assert!(fs::read_to_string(&path).unwrap().contains("gsv_node_abc_def"));
+    // The gateway of another folder never gets it, and this one has it again afterwards.
+    let mut command = gateway.command();
+    command
+        .args(["up", "--port", &free_port().to_string()])
+        .env("GSV_HOME", gateway.home.root().join("other"));
+    finish(start(&mut command)).ok();
+    assert!(!fs::read_to_string(&path).unwrap().contains("gsv_node_abc_def"));
+    let mut command = gateway.command();
+    command.arg("down").env("GSV_HOME", gateway.home.root().join("other"));
+    finish(start(&mut command)).ok();
+    gateway.gsv(&["up"]).ok();
+    assert!(fs::read_to_string(&path).unwrap().contains("gsv_node_abc_def"));
 }
 
 #[test]

@@ -45,6 +45,11 @@ fn a_gateway_whose_state_folder_was_removed_is_found_and_stopped() {
     let up = gateway.up().failed(1);
     assert!(up.stderr.contains("still runs"), "{}", up.stderr);
     assert!(up.stderr.contains("gsv down"), "{}", up.stderr);
+    let status = gateway.gsv(&["status"]);
+    let said = format!("{}{}", status.stdout, status.stderr);
+    assert!(said.contains("its state folder was removed; run `gsv down`"), "{said}");
+    let doctor = gateway.gsv(&["doctor", "--offline"]);
+    assert!(doctor.stdout.contains("its state folder was removed"), "{doctor:?}");
     let down = gateway.gsv(&["down"]).ok();
     assert!(down.stderr.contains("is stopped"), "{}", down.stderr);
     assert!(pids.iter().all(|pid| !is_alive(*pid)));

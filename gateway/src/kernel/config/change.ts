@@ -142,7 +142,9 @@ export function settle(before: Readonly<GsvConfig>, next: unknown, path: string,
     badEmbeddings(before, next) ??
     badTelemetry(before, next) ??
     check(next, before);
-  if (typeof problem === "string") return fail("config.invalid", problem);
+  // Several settings, or all, are no path.
+  const look = /[\s,]/.test(path) ? undefined : `Show the current value for comparison: \`gsv config get ${path}\`.`;
+  if (typeof problem === "string") return fail("config.invalid", problem, look);
   if (problem !== undefined) return fail("config.invalid", problem.message, problem.hint);
   const text = JSON.stringify(next);
   if (utf8Bytes(text) > LIMITS.configBytes)

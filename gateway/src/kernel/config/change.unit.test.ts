@@ -36,6 +36,11 @@ describe("a change is refused", () => {
     });
     assert.equal(told({ agents: { list: [{ id: asAgentId("a") }] } }, "agents.list[1].id", "b"), "accepted");
   });
+  test("[P10] by a rule beyond the schema: the next step shows the one setting", () => {
+    const refused = setPath({}, "userTimezone", "Berlin");
+    assert.ok(!refused.ok);
+    assert.equal(refused.error.hint, "Show the current value for comparison: `gsv config get userTimezone`.");
+  });
   test("that names no time zone, one agent twice, or a pattern that names no machine's tool", () => {
     assert.equal(
       told({}, "userTimezone", "Europe/Nowhere"),
