@@ -15,6 +15,7 @@ use super::approval;
 use super::approval_view::in_order;
 use super::context::Context;
 use super::last_sessions::last_own;
+use super::local::{LEFT_OVER_NEXT, left_over};
 use crate::args::{ApproveCalls, Chat};
 use crate::chat::attach::{Chosen, choose, upload_all};
 use crate::chat::complete::{is_command, unknown_command};
@@ -80,6 +81,10 @@ pub async fn run(context: &Context, args: Chat) -> Outcome {
     let is_usual = args.session.is_none() && args.agent.is_none() && !args.go_on;
     let key = session.clone().into_inner();
     let is_single = message.is_some();
+    // The prompt itself shows what fails, without this reason.
+    if !is_single && let Some(found) = left_over(context) {
+        out.warn(&format!("{found} {LEFT_OVER_NEXT}"));
+    }
     let result = talk(context, session.into_inner(), &args, message, files).await;
     let result = result.map_err(|failure| {
         if is_single {

@@ -10,6 +10,8 @@ use crate::embedded::up::last_port;
 use crate::embedded::{DEFAULT_PORT, lock, record};
 use crate::exit::Failure;
 
+pub const LEFT_OVER_NEXT: &str = "Stop it with `gsv down`, then run `gsv up`.";
+
 #[derive(Debug)]
 pub enum Local {
     /// It was never started here, or it was stopped.
@@ -101,24 +103,32 @@ pub fn explain_left_over(context: &Context, failure: Failure) -> Failure {
     if !failure.is(&errors::INTERNAL) {
         return failure;
     }
-    let Ok(layout) = Layout::find() else { return failure };
+    match left_over(context) {
+        None => failure,
+        Some(message) => Failure {
+            message,
+            next: LEFT_OVER_NEXT.to_owned(),
+            ..failure
+        },
+    }
+}
+
+/// Whether the gateway that a command uses runs without its state folder, as a sentence.
+pub fn left_over(context: &Context) -> Option<String> {
+    let layout = Layout::find().ok()?;
     let local = Local::look(&layout);
     let is_left_over = matches!(local, Local::LeftOver(_));
-    if !is_left_over
-        || !context
+    let is_used = || {
+        context
             .account()
             .is_ok_and(|account| local.is_at(&layout, &account.url))
-    {
-        return failure;
-    }
-    Failure {
-        message: format!(
+    };
+    (is_left_over && is_used()).then(|| {
+        format!(
             "The gateway that was started for {} still runs, but its state folder was removed.",
             layout.home.display()
-        ),
-        next: "Stop it with `gsv down`, then run `gsv up`.".to_owned(),
-        ..failure
-    }
+        )
+    })
 }
 
 #[cfg(test)]

@@ -74,6 +74,9 @@ export class Beats {
       ? list.map((agent) => (agent.id === agentId ? changed(agent) : agent))
       : [...list, changed({ id: asAgentId(agentId) })];
     const set = config.set("agents.list", next);
+    // The list of agents is not what was typed.
+    if (!set.ok && set.error.reason === "config.invalid")
+      return fail("config.invalid", set.error.message, "Show the heartbeats as they are: `gsv heartbeat status`.");
     if (!set.ok) return set;
     rows.unpause(now());
     arm();

@@ -51,7 +51,10 @@ describe("[HB1] [HB8] the settings of a heartbeat", () => {
       ["agents.list[0].heartbeat.activeHours.start", "25:00"],
     ])
       expect((await stage.peer.refused("config.set", { path, value: wrong })).reason, path).toBe("config.invalid");
-    expect((await stage.peer.refused("heartbeat.set", { every: "1s" })).reason).toBe("config.invalid");
+    expect(await stage.peer.refused("heartbeat.set", { every: "1s" })).toMatchObject({
+      reason: "config.invalid",
+      hint: expect.stringContaining("`gsv heartbeat status`"),
+    });
     expect((await stage.peer.refused("heartbeat.set", { agentId: "none", every: "1h" })).reason).toBe("agent.unknown");
     await stage.peer.ok("heartbeat.set", { every: "0" });
     expect(await status()).toMatchObject({ enabled: false });
