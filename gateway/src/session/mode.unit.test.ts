@@ -15,7 +15,7 @@ const changed = (mode: PolicyMode, modeMs?: number, { isOwners = true, byClient 
 describe("[PO8] a change of the mode", () => {
   test("is made in the owner's own conversation, and full by a client only", () => {
     assert.match(String(changed("plan", undefined, { isOwners: false })), /^auth\.forbidden: .*other people take part/);
-    assert.match(String(changed("full", undefined, { byClient: false })), /^auth\.forbidden: .*gsv chat '\/mode full'$/);
+    assert.match(String(changed("full", undefined, { byClient: false })), /^auth\.forbidden: .*`gsv chat '\/mode full'`\.$/);
     assert.deepEqual(changed("auto", undefined, { byClient: false }), { mode: "auto" });
   });
   test("holds until it is changed, full for an hour, or for a time of up to a day", () => {
