@@ -126,7 +126,10 @@ export class FeatureList<Base, Ports> {
   }
 
   add<Offer extends object>(definition: FeatureDefinition<Ports, Offer>): FeatureList<Base, Ports & Offer> {
-    return new FeatureList<Base, Ports & Offer>([...this.definitions, definition], [...this.#create, (ports: never) => definition.create(ports)]);
+    return new FeatureList<Base, Ports & Offer>(
+      [...this.definitions, definition],
+      [...this.#create, (ports: never) => definition.create(ports)],
+    );
   }
 
   create(base: Base): { readonly features: readonly Feature[]; readonly ports: Ports } {
