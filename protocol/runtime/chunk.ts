@@ -1,4 +1,4 @@
-/** The header of a chunk of a transfer in a binary message: the id of its attempt, a little-endian u32. PURE. */
+/** The header of a chunk of a transfer in a binary message: the `transferId` of one attempt, a little-endian u32. PURE. */
 
 export const CHUNK_HEADER_BYTES = 4;
 

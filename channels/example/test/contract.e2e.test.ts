@@ -1,4 +1,4 @@
-/** The contract of every channel, run on the example. */
+/** The tests that every channel must pass, run on the example. */
 import { channelContract } from "../../kit/test/contract.ts";
 import { exampleSide } from "./side.ts";
 

@@ -1,4 +1,4 @@
-/** Commands for the fake Discord: Alice (the agent's owner), Carol (a stranger), a server and a thread. */
+/** The Discord side of `./scripts/sim`: plays Alice (the agent's owner) and Carol (a stranger), in a server and a thread, and shows what arrives. */
 import { ALICE, dmOf, FakeDiscord, GENERAL, GUILD, THREAD } from "../discord/fake-discord.ts";
 import type { Journal } from "./journal.ts";
 

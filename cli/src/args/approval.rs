@@ -1,4 +1,4 @@
-//! `gsv approval`.
+//! Arguments of `gsv approval`.
 
 use clap::{Args, Subcommand, ValueEnum};
 use gsv_protocol::types::SessionKey;

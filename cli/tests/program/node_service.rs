@@ -1,4 +1,4 @@
-//! `gsv node install` and its neighbours, with a service manager and a gateway that the test plays.
+//! `gsv node install` and the other commands of its service, with a service manager and a gateway that the test plays.
 
 use std::fs;
 use std::process::{Child, Command};

@@ -1,4 +1,4 @@
-//! The arguments of bubblewrap for a plan. PURE: what exists is given.
+//! The arguments of bubblewrap for a plan. PURE: the paths that exist are an argument.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The file system of this machine, with a memory of the folders that stay as they are: file tools search the same folders before each change.
+//! The file system of this machine, with a cache of the folders that have not changed: file tools search the same folders before each change.
 
 use std::collections::HashMap;
 use std::ffi::OsString;

@@ -1,4 +1,5 @@
-//! The Unix sockets of other programs, as the kernel lists them for each network namespace: a read-only mount does not keep a command from connecting.
+//! Finds the Unix sockets of other programs, so that they are hidden: a read-only mount does not keep a command from connecting. Linux lists them for
+//! each network namespace.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

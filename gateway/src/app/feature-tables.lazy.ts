@@ -1,4 +1,4 @@
-/** The tables of the gateway in an object of their own, where an import converts those of an older version (rule MV7). */
+/** Makes the gateway's tables in a temporary Durable Object, where an import converts the rows of an older version (rule MV7). */
 import { KERNEL_TABLES } from "../kernel/tables.ts";
 import { migrateFeatures, migrateFeaturesTo } from "../kernel/migrations.ts";
 import type { Database } from "../platform/sql.ts";

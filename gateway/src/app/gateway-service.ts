@@ -1,6 +1,6 @@
 /**
  * What the gateway serves to channels' Workers over their service bindings (GatewayService): checks what comes in and hands it to the
- * Gateway object. Which channel calls is a property of the binding, never the caller's word (gateway rule CH24), and files pass through
+ * Gateway object. The properties of the service binding say which channel calls; what the caller says of itself is ignored (rule CH24). Files pass through
  * here, because channels have no access to the storage (CH25). There is no way to this entrypoint over HTTP.
  */
 import { WorkerEntrypoint } from "cloudflare:workers";

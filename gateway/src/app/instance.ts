@@ -1,4 +1,4 @@
-/** What one instance of the Worker remembers between requests. Each fact only saves a question to the gateway. */
+/** What one instance of the Worker remembers between requests. Each fact only saves a call to the Gateway object. */
 
 import { AdmittedCallers } from "./http/admitted.ts";
 

@@ -1,6 +1,6 @@
 /**
  * The Worker: answers HTTP. Authenticates each request first, then passes it on; everything but /health, /join, hooks and the channels' webhooks
- * needs a token. What it keeps in memory (instance.ts) only saves questions to the gateway.
+ * needs a token. What it keeps in memory (instance.ts) only saves calls to the Gateway object.
  */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { allowedHosts, type Env, isEmbedded, versionOf, webhookChannel } from "../platform/env.ts";

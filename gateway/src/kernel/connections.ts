@@ -1,20 +1,21 @@
 /**
- * The open sockets: their principals, and sending frames to them. The state of a connection is stored with its socket, so that the object
- * can hibernate. Knows frames, but no method, no subscription and no authorisation.
+ * The open sockets: their principals, sending frames to them, and what is stored with them so that the object can hibernate (also the
+ * conversations that a client follows and the open calls of a node). Knows frames, but no method and no authorisation.
  */
-import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { EventName, PayloadOf } from "../../../protocol/gen/methods.ts";
 import { asNodeId } from "../../../protocol/gen/types.ts";
 import type { Clock } from "../platform/clock.ts";
 import { randomName } from "../platform/ids.ts";
 import type { Logger } from "../platform/log.ts";
 import { bufferedBytes, closeSocket, lastPingAt, remember, sendBytes, sendText, type SocketHost } from "../platform/sockets.ts";
+import { countRequest, countStray, type FrameCounts, freshCounts, setTransferEnd } from "./frame-counts.ts";
 import { DROP_CODES, type Dropped, type LinkEnd } from "./link-end.ts";
 import { IDLE_SILENT_MS, lifeUntil, SILENT_MS } from "./link-life.ts";
 import type { Result } from "../ports/result.ts";
 import type { Principal } from "./authorise.ts";
 import type { Dialect } from "./dialect.ts";
 import { answerText, eventBody } from "./frames.ts";
+import { ClosingSockets, surplusOf } from "./opening-sockets.ts";
 
 /** Stored with the socket. After a change of its shape raise `v`: sockets of another version are closed and reconnect. */
 type Kept =
@@ -56,7 +57,7 @@ export interface OpenConnection {
   readonly early: string[];
 }
 /** A socket with a principal. */
-export interface Connection {
+export interface Connection extends FrameCounts {
   readonly phase: "ready";
   readonly conn: string;
   readonly socket: WebSocket;
@@ -72,31 +73,15 @@ export interface Connection {
   manyUntil: number;
   /** When it last sent a frame, roughly. */
   seenAt: number;
-  /** Requests. */
-  readonly rate: Count;
-  /** Requests of a client that is an end of an open transfer, about it. Undefined: it is the end of none. */
-  transferRate: Count | undefined;
-  /** Binary frames and transfer messages without a transfer on this connection, counted for a minute. */
-  readonly strays: Count;
-}
-/** How many there were since `start`. */
-interface Count {
-  start: number;
-  count: number;
 }
 export type AnyConnection = OpenConnection | Connection;
 
 /** Characters of call ids: with the other fields they must fit the platform's limit for a socket's state. */
 const MAX_CALL_CHARS = 8192;
-/** The platform ends a socket whose peer does not answer the close within this time. */
-const LINGER_MS = 30_000;
 /** A reader that is this far behind is disconnected; it reconnects and asks for the missed events. */
 const MAX_BUFFERED_BYTES = 8 * 1024 * 1024;
 /** `seenAt` is written at most this often. */
 const SEEN_GRAIN_MS = 15_000;
-
-const oldest = (connections: readonly OpenConnection[]): OpenConnection | undefined =>
-  connections.toSorted((left, right) => left.openedAt - right.openedAt)[0];
 
 export class Connections {
   readonly #host: SocketHost;
@@ -106,7 +91,7 @@ export class Connections {
   readonly #byIdentity = new Map<string, Connection>();
   readonly #changed = new Set<Connection>();
   /** Sockets that the gateway closed before their hello. They hold memory until the platform reports their end. */
-  readonly #closing = new Map<WebSocket, { readonly address: string; readonly closedAt: number }>();
+  readonly #closing = new ClosingSockets();
   /** A connection has a principal, or was restored after a sleep. */
   onReady: (connection: Connection) => void = () => undefined;
   /** A connection with a principal has ended. */
@@ -129,7 +114,7 @@ export class Connections {
     }
     if (kept.phase === "closed") return undefined;
     if (kept.phase === "open") return { ...kept, vouched: kept.vouched === true, socket, greeting: false, early: [] };
-    return { ...freshState(), dialect: "current", ...kept, socket, follows: new Set(kept.follows), calls: new Map(kept.calls) };
+    return { ...freshCounts(), dialect: "current", ...kept, socket, follows: new Set(kept.follows), calls: new Map(kept.calls) };
   }
   #restore(socket: WebSocket): AnyConnection | undefined {
     const connection = this.#read(socket);
@@ -169,7 +154,7 @@ export class Connections {
     const { conn, socket } = open;
     const seenAt = this.#clock.now();
     const connection: Connection = {
-      ...freshState(),
+      ...freshCounts(),
       phase: "ready",
       conn,
       socket,
@@ -209,14 +194,14 @@ export class Connections {
   /** Closes a socket and forgets it. Returns its connection, the first time. */
   close(socket: WebSocket, code: number, reason: string): AnyConnection | undefined {
     const connection = this.gone(socket);
-    if (connection?.phase === "open") this.#closing.set(socket, { address: connection.address, closedAt: this.#clock.now() });
+    if (connection?.phase === "open") this.#closing.add(socket, connection.address, this.#clock.now());
     closeSocket(socket, code, reason);
     return connection;
   }
   /** The platform says that the socket is gone: its memory is free. */
   ended(socket: WebSocket): AnyConnection | undefined {
     const connection = this.gone(socket);
-    this.#closing.delete(socket);
+    this.#closing.ended(socket);
     return connection;
   }
 
@@ -230,27 +215,16 @@ export class Connections {
   *opening(): Generator<OpenConnection> {
     for (const connection of this.#bySocket.values()) if (connection.phase === "open") yield connection;
   }
-  /**
-   * The socket without a hello that must make way for one more from this address: the oldest of the address that has the most, so that a
-   * flood from some addresses never closes the only socket of another one. A token vouches for the others.
-   */
+  /** The socket without a hello that must make way for one more from this address. */
   surplus(address: string): OpenConnection | undefined {
-    const waiting = [...this.opening()].filter(({ vouched }) => !vouched);
-    const same = address === "" ? [] : waiting.filter((connection) => connection.address === address);
-    if (same.length >= LIMITS.unauthSocketsPerAddress) return oldest(same);
-    if (waiting.length < LIMITS.unauthSockets) return undefined;
-    const groups = [...Map.groupBy(waiting, (connection) => connection.address).values()];
-    return oldest(groups.toSorted((left, right) => right.length - left.length)[0] ?? []);
+    return surplusOf(this.opening(), address);
   }
   vouchedCount(): number {
     return [...this.opening()].filter(({ vouched }) => vouched).length;
   }
   /** Counts the sockets that the gateway closed before their hello and whose end the platform has not reported. */
   closingCount(address: string): { readonly total: number; readonly sameAddress: number } {
-    const now = this.#clock.now();
-    for (const [socket, { closedAt }] of this.#closing) if (now - closedAt >= LINGER_MS) this.#closing.delete(socket);
-    const addresses = [...this.#closing.values()].map((closing) => closing.address);
-    return { total: addresses.length, sameAddress: address === "" ? 0 : addresses.filter((other) => other === address).length };
+    return this.#closing.count(address, this.#clock.now());
   }
   readyCount(): number {
     return this.#byConn.size;
@@ -342,11 +316,10 @@ export class Connections {
   }
   /** A frame of a transfer that is not bound to this connection was dropped (FR5). */
   strayed(connection: Connection, log: Pick<Logger, "warn">): void {
-    const { strays, conn } = connection;
-    countOne(strays, this.#clock.now(), 60_000);
-    // Logged at 1, 10, 100 and so on: a flood of frames must not become a flood of log lines.
-    if (Number.isInteger(Math.log10(strays.count))) log.warn("stray_chunk", { connection: conn, count: strays.count });
-    if (strays.count > LIMITS.strayChunksPerMinute) this.drop(connection, { kind: "broken", text: "too many chunks of no transfer" });
+    const { count, isNews, isTooMany } = countStray(connection, this.#clock.now());
+    // A flood of frames must not become a flood of log lines.
+    if (isNews) log.warn("stray_chunk", { connection: connection.conn, count });
+    if (isTooMany) this.drop(connection, { kind: "broken", text: "too many chunks of no transfer" });
   }
 
   /** Sends one event to every client. */
@@ -384,16 +357,11 @@ export class Connections {
 
   /** Whether this client is an end of an open transfer. Then it acknowledges what it receives as a node does, and as often. */
   setTransferEnd(connection: Connection, isEnd: boolean): void {
-    connection.transferRate = isEnd ? (connection.transferRate ?? zero()) : undefined;
+    setTransferEnd(connection, isEnd);
   }
   /** Counts a request. False: over the limit of its kind. `isReport`: it is one of an end about its transfer. */
   admitRequest(connection: Connection, now: number, isReport = false): boolean {
-    const { principal, rate, transferRate } = connection;
-    const asNode = principal.mode === "node" ? rate : isReport ? transferRate : undefined;
-    const isWithin =
-      asNode === undefined
-        ? countOne(rate, now, 60_000) <= LIMITS.clientFramesPerMinute
-        : countOne(asNode, now, 1000) <= LIMITS.nodeFramesPerSecond;
+    const isWithin = countRequest(connection, { isNode: connection.principal.mode === "node", isReport }, now);
     if (now - connection.seenAt >= SEEN_GRAIN_MS || now < connection.seenAt) {
       connection.seenAt = now;
       this.save(connection);
@@ -425,15 +393,6 @@ export class Connections {
     }
     this.#changed.clear();
   }
-}
-
-/** The state that a connection loses when the object hibernates. */
-const freshState = (): Pick<Connection, "rate" | "transferRate" | "strays"> => ({ rate: zero(), transferRate: undefined, strays: zero() });
-const zero = (): Count => ({ start: 0, count: 0 });
-/** Counts one more, from 0 when the time of the count is over or the clock went back. */
-function countOne(counted: Count, now: number, windowMs: number): number {
-  if (now - counted.start >= windowMs || now < counted.start) [counted.start, counted.count] = [now, 0];
-  return ++counted.count;
 }
 
 const identity = ({ mode, id }: Pick<Principal, "mode" | "id">): string => `${mode} ${id}`;

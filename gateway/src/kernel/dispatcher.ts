@@ -43,7 +43,7 @@ export async function dispatch(ports: DispatchPorts, connection: Connection, tex
   const now = ports.now();
   const answer = (id: string, failure: Failure): void => void connections.answer(connection.socket, id, failure);
   const isReport =
-    connection.transferRate !== undefined && text.length <= REPORT_CHARS && TRANSFER_REQUESTS.has(peekText(text, ["method"]) ?? "");
+    connection.transferRequests !== undefined && text.length <= REPORT_CHARS && TRANSFER_REQUESTS.has(peekText(text, ["method"]) ?? "");
   if (!connections.admitRequest(connection, now, isReport)) {
     answer(peekId(text), fail("limit.rate"));
     return;

@@ -1,5 +1,5 @@
 /**
- * Migrates the gateway's database. Early versions had one list for all features, and its version counts positions: each migration of
+ * Migrates the gateway's database. Early versions had one list for all features, and its version is the position of the last one that ran: each migration of
  * that list keeps its position and its name, in whichever folder it is now. Newer migrations are counted per feature.
  */
 import { type Database, type Migration, migrate, migrateAll, type OwnTables } from "../platform/sql.ts";

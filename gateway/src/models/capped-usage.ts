@@ -1,5 +1,5 @@
 /**
- * What counts of a provider's count of one call (gateway rule SP12): no more than the call can have used. PURE. Negative numbers and
+ * Limits the tokens that a provider reports for a call to what the call can have used (rule SP12). PURE. Negative numbers and
  * fractions are gone before (answer.ts).
  */
 import type { Usage } from "../../../protocol/gen/types.ts";

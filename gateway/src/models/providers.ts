@@ -1,4 +1,4 @@
-/** The providers that a configuration can use: the demo, the built-in ones, and servers of one's own. PURE. */
+/** Says what is wrong with a chosen provider or model: the demo, built-in providers, and servers of one's own. PURE. */
 import type { GsvConfig, ModelRef } from "../../../protocol/gen/types.ts";
 import { nearest } from "../../../protocol/runtime/nearest.ts";
 import { adviceFor, knownProviders, providerInfo } from "./catalog.ts";

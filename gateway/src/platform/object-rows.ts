@@ -1,6 +1,6 @@
 /**
  * The tables and the key-value store of an object as records, page by page, and back (rules MV5, MV7, MV8). Knows no table: it moves those
- * that it is given, or all. A page is bounded by the size of its records; what is written twice is the same.
+ * that it is given, or all. A page is bounded by the size of its records; writing a page twice has the same result as once.
  */
 import type { MovedValue, ObjectCounts, ObjectCursor, ObjectPage, ObjectRecord } from "../ports/moving.ts";
 import { decodeValue, encodeValue, insertText, type KeyedTable, keyedTable, pageText } from "../storage/row-text.ts";

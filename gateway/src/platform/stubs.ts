@@ -1,4 +1,4 @@
-/** The Durable Objects as ports: the caller of a port must not depend on the boundary of the object. */
+/** Gives Durable Objects as ports: callers do not see that a call crosses to another object. */
 import type { Env } from "./env.ts";
 import type { GatewayPort } from "../ports/gateway.ts";
 import type { SessionPort } from "../ports/session.ts";

@@ -1,4 +1,4 @@
-/** The story of a run as the audit completes it. */
+/** Port that adds decisions and answers of the audit log to the story of a run (`gsv why`). Types only. */
 import type { RunStory } from "./session.ts";
 
 export interface RunStoryPort {

@@ -1,4 +1,4 @@
-/** Export of traces, as the Gateway object calls it. */
+/** Port through which the Gateway object hands news of sessions to the export of traces. */
 import type { SessionNews } from "./gateway.ts";
 
 export interface TelemetryPort {

@@ -1,4 +1,4 @@
-/** A copy of a file that an agent asks for. */
+/** Port for copies of files that a tool call asks for. Types only. */
 import type { Origin } from "./origin.ts";
 import type { Result } from "./result.ts";
 import type { SessionIdentity } from "./session.ts";

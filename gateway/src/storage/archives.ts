@@ -1,5 +1,5 @@
 /**
- * Stores transcripts in the bucket: gzip JSONL with metadata under the layout's keys. An archive counts only after it was
+ * Stores transcripts in the bucket: gzip JSONL with metadata, under the keys of keys.ts. An archive counts only after it was
  * read back with the right size and checksum (promises P17). Storing is idempotent and must never overwrite different
  * content.
  */

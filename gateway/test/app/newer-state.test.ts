@@ -1,4 +1,4 @@
-/** State with tables of an owner that this version does not know: a feature of a newer one, or one that was removed. */
+/** State with tables of a feature that this version does not know: one of a newer version, or one that was removed. */
 import { reset, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, expect, test } from "vitest";

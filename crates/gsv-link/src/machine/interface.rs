@@ -1,4 +1,4 @@
-//! The inputs, outputs and settings of the machine.
+//! The inputs, outputs and settings of the link's state machine.
 
 use gsv_protocol::types::{ConnectParams, ConnectResult, ErrorShape};
 use gsv_protocol::{Event, Json, Request};

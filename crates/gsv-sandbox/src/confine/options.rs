@@ -1,4 +1,4 @@
-//! The words on the command line of the program: how the node calls it, and how the program calls itself inside a sandbox. PURE.
+//! The command line of the program that confines a command (mod.rs): how the node calls it, and how it calls itself inside a sandbox. PURE.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

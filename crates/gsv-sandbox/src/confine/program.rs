@@ -1,4 +1,5 @@
-//! The `main` of the program: reads its words, and enforces the stored plan, at a gate where there is one.
+//! The `main` of the program that confines a command (mod.rs): reads its arguments, waits at a gate where there is one, and applies the stored plan to
+//! itself.
 
 use std::ffi::OsString;
 use std::path::Path;

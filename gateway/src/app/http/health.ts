@@ -1,4 +1,4 @@
-/** `GET /health`. Not one of the routes: each start waits for its answer, and would wait for the library that reads them. */
+/** `GET /health`. Not in routes.lazy.ts: each start waits for this answer, and the router's library would delay it. */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import { PROTOCOL_FINGERPRINT } from "../../../../protocol/gen/methods.ts";
 import type { HealthResult } from "../../../../protocol/gen/types.ts";

@@ -1,4 +1,4 @@
-/** `POST /run`: a task for an agent (rules RT1, RT2). Checks size, form and key of a caller who was admitted; jobs come in the same form. */
+/** `POST /run`: a task for an agent (rules RT1, RT2). Checks size, form and `Idempotency-Key`; the caller is already authenticated. Jobs come in the same form. */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { RunRequest } from "../../../../protocol/gen/types.ts";
 import { checkRunRequest } from "../../../../protocol/gen/validators/checks.js";

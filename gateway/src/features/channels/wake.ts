@@ -1,6 +1,6 @@
 /**
- * Calls to every channel account. After a restart of the embedded runtime: asks for its status, so that its object starts now and not at
- * its next alarm; a stopped account stays stopped. After a stop or a resume of everything: says so (rule ST9). Decides nothing.
+ * Calls each channel account. After a start of the embedded gateway: asks for its status, so that its object starts now and not at
+ * its next alarm; a stopped account stays stopped. After a stop or a resume of everything: tells it to look again (rule ST9). Decides nothing.
  */
 import type { ChannelService } from "../../../../protocol/gen/services.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Routes a message from its origin to an agent and a session (product P3.1). The first matching binding decides; without one the default
+ * Routes a message to an agent and a session, by its channel, account and peer (product P3.1). The first matching binding decides; without one the default
  * agent answers. PURE: the configuration is an argument.
  */
 import type { AgentBinding, DmScope } from "../../../../protocol/gen/types.ts";

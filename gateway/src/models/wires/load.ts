@@ -1,4 +1,4 @@
-/** The adapters of the wires. Each is a module of its own, which is loaded with the first call of a model that speaks it. */
+/** Loads the adapter of a provider's API (a wire) with the first call of a model that speaks it: each is a module of its own. */
 import type { ModelWire } from "../../../../protocol/gen/types.ts";
 import type { Stream } from "./wire.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Texts in the arguments of known programs that are given to a shell, and whether the shell makes the program there: `system("/bin/r? -rf d")`
+ * Texts in the arguments of known programs that are given to a shell, and whether that shell forms a program's name by expansion: `system("/bin/r? -rf d")`
  * (rule PO13). PURE. A program that is written out is found elsewhere.
  */
 import { nameOf } from "../wrappers.ts";

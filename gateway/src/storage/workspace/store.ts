@@ -1,6 +1,6 @@
 /**
  * An agent's files: list, read, write, delete, versions. Checks the paths that people and models write, and refuses every write
- * to sealed files (protection.ts). A change is conditional on the content that was read, stores it as a version (replace.ts), and
+ * to records of what happened (protection.ts). A change is conditional on the content that was read, stores it as a version (replace.ts), and
  * records the call's id, so that a repeated call changes nothing (promises P8). Never throws for external failures.
  */
 import { LIMITS } from "../../../../protocol/gen/limits.ts";

@@ -1,4 +1,4 @@
-/** The owner's word on events, in the rows and places of the questions about tool calls. */
+/** The owner allows or denies events, in the same way as tool calls. */
 import { createExecutionContext, createMessageBatch, reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";

@@ -1,5 +1,5 @@
 /**
- * Reset and compaction: requests, ends and failures. The conversation is turned over (turnover.ts) only after its archive is safe.
+ * Reset and compaction: requests, ends and failures. The archived rows leave the context (turnover.ts) only after the archive was read back.
  * Until then nothing is removed, so giving up is always possible. PURE.
  */
 import { type GsvError, sentence } from "../../../ports/result.ts";
