@@ -196,7 +196,7 @@ describe("deploy.json", () => {
 });
 
 describe("bundles", () => {
-  it("[M10] [PK3] readers of documents and images, the engine of patterns, the reader of deletions, the reader of YAML, the routes of the HTTP contract, what works on schedules, hooks, tasks and jobs of other programs, packs, transfers, invitations, moves, and the model clients are modules of their own, and the start contains none of them", () => {
+  it("[M10] [PK3] readers of documents and images, the engine of patterns, the reader of deletions, the reader of YAML, the routes of the HTTP contract, what runs in a session, what works on schedules, hooks, tasks and jobs of other programs, packs, transfers, invitations, moves, calls of models, and the model clients are modules of their own, and the start contains none of them", () => {
     const folder = mkdtempSync(join(tmpdir(), "gsv-bundle-"));
     try {
       execFileSync(process.execPath, [join(ROOT, "scripts", "bundle-gateway.ts"), folder]);
@@ -219,6 +219,7 @@ describe("bundles", () => {
         "jobs.mjs",
         "memory.mjs",
         "mistral.mjs",
+        "model-call.mjs",
         "moved-state.mjs",
         "moves.mjs",
         "openai.mjs",
@@ -230,6 +231,7 @@ describe("bundles", () => {
         "runs.mjs",
         "schedule.mjs",
         "search.mjs",
+        "session.mjs",
         "telemetry.mjs",
         "transfers.mjs",
         "word-places.wasm",
@@ -245,10 +247,12 @@ describe("bundles", () => {
       const textOf = (name: string): string => readFileSync(join(folder, name), "utf8");
       const text = (name: string): string => modulesAtStart(folder, name).map(textOf).join("\n");
       const start = text("worker.js");
-      // What asks pages and machines for heartbeats is loaded by what works on jobs.
-      const loaders = new Map([["answers.mjs", text("schedule.mjs")]]);
-      for (const name of modules.filter((module) => module.endsWith(".mjs")))
-        assert.ok((loaders.get(name) ?? start).includes(`("./${name}")`), name);
+      // The start or another part loads it.
+      const all = found
+        .filter((name) => name.endsWith("js"))
+        .map(textOf)
+        .join("\n");
+      for (const name of modules.filter((module) => module.endsWith(".mjs"))) assert.ok(all.includes(`("./${name}")`), name);
       // Each of them is the only module of an isolate.
       for (const name of ["documents.mjs", "images.mjs", "pdf.mjs"]) assert.deepEqual(modulesAtStart(folder, name).filter(isShared), []);
       // The table of errors, which most parts use, is there once.
@@ -271,6 +275,8 @@ describe("bundles", () => {
         ["telemetry.mjs", "gen_ai.operation.name"],
         ["answers.mjs", "and says neither an ETag"],
         ["moves.mjs", "move_page_failed"],
+        ["session.mjs", "session_alarm_not_set"],
+        ["model-call.mjs", "I am GSV's demo model"],
         ["command-look.mjs", "does not take commands that only read"],
       ] as const) {
         assert.ok(text(name).includes(word), name);

@@ -1,15 +1,14 @@
 /**
- * The Durable Object of one session: a shell around the driver. Its methods are SessionPort; the platform holds each answer back until
- * the writes before it are on disk. The constructor reads nothing; the first use does.
+ * The Durable Object of one session: a shell around what runs in it (session.lazy.ts), which is loaded with the first call. Its methods
+ * are SessionPort; the platform holds each answer back until the writes before it are on disk. The constructor reads nothing.
  */
 import { DurableObject } from "cloudflare:workers";
 import type { NodeExecEventParams, SessionPatchParams, ToolResultParams } from "../../../protocol/gen/types.ts";
-import { afterTimeout } from "../../../protocol/runtime/within.ts";
-import { type Env, isEmbedded } from "../platform/env.ts";
+import { once } from "../../../protocol/runtime/once.ts";
 import { systemClock } from "../platform/clock.ts";
-import { sha256Hex } from "../platform/ids.ts";
-import { gatewayPort } from "../platform/stubs.ts";
+import type { Env } from "../platform/env.ts";
 import type { ApprovalAnswer } from "../ports/approvals.ts";
+import { CONVERTER, type MovablePort, type ObjectCursor, type ObjectRecord } from "../ports/moving.ts";
 import type {
   NodeChange,
   SessionIdentity,
@@ -20,76 +19,51 @@ import type {
   StoryWanted,
   RecordWanted,
 } from "../ports/session.ts";
-import { type DriverHost, SessionDriver } from "../session/driver.ts";
-import { SessionService } from "../session/session-service.ts";
-import { SESSION_MIGRATIONS, SESSION_TABLES } from "../session/store/schema.ts";
-import { SqlStore } from "../session/store/sql-store.ts";
-import { CONVERTER, type MovablePort, type ObjectCursor, type ObjectRecord } from "../ports/moving.ts";
+import type { SessionService } from "../session/session-service.ts";
 import { askingLog } from "./asking-log.ts";
 import { Movable, ownTables } from "./movable.ts";
-import { wiring } from "./session-wiring.ts";
+import type { LivingSession } from "./session.lazy.ts";
 
-/** The parts that an object has until its session is deleted. */
-interface Living {
-  readonly store: SqlStore;
-  readonly driver: SessionDriver;
-  readonly service: SessionService;
-}
+/** After an alarm whose code could not be loaded. */
+const RETRY_MS = 5_000;
 
 export class Session extends DurableObject<Env> implements SessionPort, MovablePort {
-  #living: Living;
+  readonly #code = once(() => import("./session.lazy.ts"));
+  /** Undefined before the first use and after the session was deleted. */
+  #living: LivingSession | undefined;
 
-  constructor(ctx: DurableObjectState, env: Env) {
-    super(ctx, env);
-    this.#living = this.#live();
+  /** Waits for no event once the code is loaded, so calls keep their order. */
+  async #live(): Promise<LivingSession> {
+    const { livingSession } = await this.#code();
+    this.#living ??= livingSession(this.ctx, this.env);
+    return this.#living;
   }
-  get #driver(): SessionDriver {
-    return this.#living.driver;
-  }
-  get #service(): SessionService {
-    return this.#living.service;
-  }
-
-  #live(): Living {
-    const { ctx, env } = this;
-    const log = askingLog("session", env, ctx);
-    const freshId = (): string => crypto.randomUUID();
-    const store = new SqlStore(ctx.storage);
-    const host: DriverHost = {
-      store,
-      wall: systemClock.now,
-      random: Math.random,
-      freshId,
-      sha256: sha256Hex,
-      setAlarm: (wall) => {
-        if (store.isClosed) return;
-        // Part of the same implicit transaction as the rows before it; a failure breaks the output gate and resets the object.
-        ctx.storage.setAlarm(wall).catch((error: unknown) => log.error("session_alarm_not_set", { error }));
-      },
-      keep: (work) => ctx.waitUntil(work),
-      after: afterTimeout,
-      log: (event, fields) => log.error(event, fields),
-    };
-    const driver = new SessionDriver(
-      host,
-      wiring.createSessionParts(env.STORAGE, gatewayPort(env), { ai: env.AI, readers: env.READERS, isEmbedded: isEmbedded(env), log }),
-    );
-    return { store, driver, service: new SessionService(driver, { after: afterTimeout, freshId, sha256: sha256Hex }) };
+  async #service(): Promise<SessionService> {
+    return (await this.#live()).service;
   }
 
   /** Work that is under way keeps the closed store, so that it can't write into the next session of this name. */
   async erase(): Promise<void> {
-    this.#living.store.close();
+    (await this.#live()).store.close();
     try {
       await this.ctx.storage.deleteAlarm();
       await this.ctx.storage.deleteAll();
     } finally {
-      this.#living = this.#live();
+      this.#living = undefined;
     }
   }
 
   override async alarm(): Promise<void> {
-    await this.#driver.alarm();
+    let living: LivingSession;
+    try {
+      living = await this.#live();
+    } catch (error) {
+      // The platform stops retrying an alarm that throws.
+      askingLog("session", this.env, this.ctx).error("session_not_loaded", { error });
+      await this.ctx.storage.setAlarm(systemClock.now() + RETRY_MS);
+      return;
+    }
+    await living.driver.alarm();
   }
 
   async #movable(): Promise<Movable> {
@@ -98,16 +72,19 @@ export class Session extends DurableObject<Env> implements SessionPort, MovableP
       storage,
       erase: () => this.erase(),
       restart: () => {
-        this.#living.store.close();
-        this.#living = this.#live();
+        this.#living?.store.close();
+        this.#living = undefined;
       },
     };
-    if (this.ctx.id.name?.startsWith(CONVERTER) !== true)
+    if (this.ctx.id.name?.startsWith(CONVERTER) !== true) {
+      const { SESSION_MIGRATIONS, SESSION_TABLES } = await this.#code();
+      const { store } = await this.#live();
       return new Movable({
         ...shared,
         ...ownTables(storage, { owner: SESSION_TABLES, migrations: SESSION_MIGRATIONS }),
-        migrate: () => void this.#living.store.load(),
+        migrate: () => void store.load(),
       });
+    }
     const { convertTables, makeTables } = await import("./feature-tables.lazy.ts");
     return new Movable({
       ...shared,
@@ -130,88 +107,88 @@ export class Session extends DurableObject<Env> implements SessionPort, MovableP
     return (await this.#movable()).moveAway();
   }
 
-  send(input: SessionSend) {
-    return this.#service.send(input);
+  async send(input: SessionSend) {
+    return (await this.#service()).send(input);
   }
-  abort(runId: string | undefined) {
-    return this.#service.abort(runId);
+  async abort(runId: string | undefined) {
+    return (await this.#service()).abort(runId);
   }
-  answerApproval(answer: ApprovalAnswer) {
-    return this.#service.answerApproval(answer);
+  async answerApproval(answer: ApprovalAnswer) {
+    return (await this.#service()).answerApproval(answer);
   }
-  recheckLimit() {
-    return this.#service.recheckLimit();
+  async recheckLimit() {
+    return (await this.#service()).recheckLimit();
   }
-  hold(held: boolean) {
-    return this.#service.hold(held);
+  async hold(held: boolean) {
+    return (await this.#service()).hold(held);
   }
-  toolResult(nodeId: string, result: ToolResultParams, contextVersion?: string) {
-    return this.#service.toolResult(nodeId, result, contextVersion);
+  async toolResult(nodeId: string, result: ToolResultParams, contextVersion?: string) {
+    return (await this.#service()).toolResult(nodeId, result, contextVersion);
   }
-  nodeChanged(change: NodeChange) {
-    return this.#service.nodeChanged(change);
+  async nodeChanged(change: NodeChange) {
+    return (await this.#service()).nodeChanged(change);
   }
-  execEvent(nodeId: string, event: NodeExecEventParams) {
-    return this.#service.execEvent(nodeId, event);
+  async execEvent(nodeId: string, event: NodeExecEventParams) {
+    return (await this.#service()).execEvent(nodeId, event);
   }
-  get() {
-    return this.#service.get();
+  async get() {
+    return (await this.#service()).get();
   }
-  story(wanted: StoryWanted) {
-    return this.#service.story(wanted);
+  async story(wanted: StoryWanted) {
+    return (await this.#service()).story(wanted);
   }
-  record(wanted: RecordWanted) {
-    return this.#service.record(wanted);
+  async record(wanted: RecordWanted) {
+    return (await this.#service()).record(wanted);
   }
-  stats() {
-    return this.#service.stats();
+  async stats() {
+    return (await this.#service()).stats();
   }
-  patch(patch: Omit<SessionPatchParams, "sessionKey">) {
-    return this.#service.patch(patch);
+  async patch(patch: Omit<SessionPatchParams, "sessionKey">) {
+    return (await this.#service()).patch(patch);
   }
-  reset() {
-    return this.#service.reset();
+  async reset() {
+    return (await this.#service()).reset();
   }
-  compact(keepMessages: number | undefined) {
-    return this.#service.compact(keepMessages);
+  async compact(keepMessages: number | undefined) {
+    return (await this.#service()).compact(keepMessages);
   }
-  history() {
-    return this.#service.history();
+  async history() {
+    return (await this.#service()).history();
   }
-  preview(look: SessionLook) {
-    return this.#service.preview(look);
+  async preview(look: SessionLook) {
+    return (await this.#service()).preview(look);
   }
-  result(callId: string) {
-    return this.#service.result(callId);
+  async result(callId: string) {
+    return (await this.#service()).result(callId);
   }
-  messages(look: SessionLook & { readonly offset?: number }) {
-    return this.#service.messages(look);
+  async messages(look: SessionLook & { readonly offset?: number }) {
+    return (await this.#service()).messages(look);
   }
-  prompt(identity: SessionIdentity) {
-    return this.#service.prompt(identity);
+  async prompt(identity: SessionIdentity) {
+    return (await this.#service()).prompt(identity);
   }
-  events(afterSeq: number | undefined, thinking?: boolean) {
-    return this.#service.events(afterSeq, thinking);
+  async events(afterSeq: number | undefined, thinking?: boolean) {
+    return (await this.#service()).events(afterSeq, thinking);
   }
-  searchRows(afterSeq: number, limit: number) {
-    return this.#service.searchRows(afterSeq, limit);
+  async searchRows(afterSeq: number, limit: number) {
+    return (await this.#service()).searchRows(afterSeq, limit);
   }
-  runEnd(runId: string) {
-    return this.#service.runEnd(runId);
+  async runEnd(runId: string) {
+    return (await this.#service()).runEnd(runId);
   }
-  runReport(runId: string) {
-    return this.#service.runReport(runId);
+  async runReport(runId: string) {
+    return (await this.#service()).runReport(runId);
   }
-  note(input: SessionNote) {
-    return this.#service.note(input);
+  async note(input: SessionNote) {
+    return (await this.#service()).note(input);
   }
-  spent() {
-    return this.#service.spent();
+  async spent() {
+    return (await this.#service()).spent();
   }
-  end() {
-    return this.#service.end();
+  async end() {
+    return (await this.#service()).end();
   }
-  resume() {
-    return this.#service.resume();
+  async resume() {
+    return (await this.#service()).resume();
   }
 }

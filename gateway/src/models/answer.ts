@@ -4,25 +4,18 @@
  */
 import type { AssistantMessage as PiAssistant, AssistantMessageEvent, Usage as PiUsage } from "@mariozechner/pi-ai";
 import { repairJson } from "@mariozechner/pi-ai/utils/json-parse";
-import { LIMITS } from "../../../protocol/gen/limits.ts";
 import type { Usage } from "../../../protocol/gen/types.ts";
 import { valueNestsDeeper } from "../../../protocol/runtime/depth.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
 import type { AssistantMessage, TextBlock, ThinkingBlock, ToolCallBlock } from "../ports/messages.ts";
 import type { ModelOutcome, ModelRequest } from "../ports/model.ts";
 import { badAnswer, overflowed, refused } from "./failure.ts";
+import { INVALID_ARGUMENTS, MAX_DEPTH } from "./invalid-arguments.ts";
 import type { Target } from "./resolve.ts";
 
 /** Limit for the text, thinking and arguments of one answer together, in UTF-16 units. */
 export const MAX_ANSWER_CHARS = 8 * 1024 * 1024;
-/**
- * The only field of a call's arguments when the model did not write a JSON object: the text that it wrote, cut.
- * The tool must not run; the model is told that its arguments were invalid.
- */
-export const INVALID_ARGUMENTS = "$invalidArguments";
 const INVALID_CHARS = 2000;
-/** A deeper value would fit no frame, so the conversation could not be read. */
-export const MAX_DEPTH = LIMITS.valueDepth + 2;
 
 export type Arguments =
   | { readonly kind: "valid"; readonly value: Record<string, unknown> }

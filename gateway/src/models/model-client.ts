@@ -1,17 +1,15 @@
 /**
  * The gateway's model client: picks the demo or a provider, makes one call, returns an outcome. Never throws, never
  * retries over time (the session's machine does), never stores anything. Make one for each conversation: it keeps the conversation's
- * last transcript in memory.
+ * last transcript in memory. What makes calls is loaded with the first one.
  */
+import { once } from "../../../protocol/runtime/once.ts";
 import type { ModelAi, ModelClient } from "../ports/model.ts";
-import { callDemo } from "./demo.ts";
-import { callProvider } from "./provider-call.ts";
 import { isDemo, resolveTarget, takesImages } from "./resolve.ts";
-import { TranscriptWriter } from "./transcript.ts";
+import type { TranscriptWriter } from "./transcript.ts";
 import type { Fetch } from "./transport.ts";
 import { systemTimers, type Timers } from "./watchdog.ts";
 
-export { INVALID_ARGUMENTS } from "./answer.ts";
 export { modelLimits, resolveModelId } from "./resolve.ts";
 
 export interface ModelClientDeps {
@@ -24,7 +22,8 @@ export interface ModelClientDeps {
 export function createModelClient(deps: ModelClientDeps = {}): ModelClient {
   const fetch: Fetch = deps.fetch ?? ((input, init) => globalThis.fetch(input, init));
   const timers = deps.timers ?? systemTimers;
-  const transcripts = new TranscriptWriter();
+  const load = once(() => import("./model-call.lazy.ts"));
+  let transcripts: TranscriptWriter | undefined;
   const platform = { workersAi: deps.ai !== undefined };
   return {
     takesImages,
@@ -35,9 +34,11 @@ export function createModelClient(deps: ModelClientDeps = {}): ModelClient {
     },
     async call(request) {
       try {
+        const { callDemo, callProvider, TranscriptWriter } = await load();
         if (isDemo(request.model)) return await callDemo(request, timers);
         const target = resolveTarget(request.model, request.config, request.access, platform);
         if (!target.ok) return { kind: "failed", error: target.error, retryable: false };
+        transcripts ??= new TranscriptWriter();
         return await callProvider(target.value, request, { fetch, timers, transcripts, ...(deps.ai ? { ai: deps.ai } : {}) });
       } catch (error) {
         // A bug here must not break the session. The error's text may contain anything, so only its kind is shown.

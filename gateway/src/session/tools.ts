@@ -4,7 +4,7 @@
  */
 import type { NodeEntry } from "../../../protocol/gen/types.ts";
 import { isJsonObject } from "../../../protocol/runtime/json-object.ts";
-import { INVALID_ARGUMENTS, MAX_DEPTH } from "../models/answer.ts";
+import { INVALID_ARGUMENTS, MAX_DEPTH } from "../models/invalid-arguments.ts";
 import { isAllowed } from "../agents/definition.ts";
 import { delegationTools } from "../agents/delegation.ts";
 import type { Ask } from "../calls/approval.ts";

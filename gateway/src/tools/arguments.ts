@@ -1,7 +1,7 @@
 /** Reads a tool's arguments as a model wrote them, one by one. PURE. The messages say what to write instead. */
 import { LIMITS } from "../../../protocol/gen/limits.ts";
 import { failure, type Failure, type Result } from "../ports/result.ts";
-import { INVALID_ARGUMENTS } from "../models/answer.ts";
+import { INVALID_ARGUMENTS } from "../models/invalid-arguments.ts";
 
 export type Arguments = Readonly<Record<string, unknown>>;
 export const bad = (message: string): Failure => failure("tool.bad_args", message);

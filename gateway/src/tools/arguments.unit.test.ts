@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LIMITS } from "../../../protocol/gen/limits.ts";
-import { INVALID_ARGUMENTS } from "../models/answer.ts";
+import { INVALID_ARGUMENTS } from "../models/invalid-arguments.ts";
 import { fileNames, flag, integer, optional, readArguments, text } from "./arguments.ts";
 
 const fields = { name: text(5), count: optional(integer(1, 3)), all: optional(flag), files: optional(fileNames) };

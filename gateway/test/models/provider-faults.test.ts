@@ -6,7 +6,8 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import { type FakeModel, type Script, startFakeModel } from "../../../test/fakes/fake-model.ts";
 import type { Wire } from "../../../test/fakes/model-wire.ts";
-import { createModelClient, INVALID_ARGUMENTS } from "../../src/models/model-client.ts";
+import { INVALID_ARGUMENTS } from "../../src/models/invalid-arguments.ts";
+import { createModelClient } from "../../src/models/model-client.ts";
 import type { ModelOutcome } from "../../src/ports/model.ts";
 import { KEY, manualTime, toFake, tool, user } from "./support.ts";
 

@@ -9,6 +9,7 @@ import { instance, newInstance } from "../../src/app/instance.ts";
 import { cacheOf } from "../../src/storage/workspace/cache.ts";
 // Loaded before the tests: here an import never ends when the object that began it is aborted, and each later import of it waits for that one.
 import "../../src/agents/read-definition.lazy.ts";
+import "../../src/app/session.lazy.ts";
 import "../../src/features/events/events.lazy.ts";
 import "../../src/features/hooks/hooks.lazy.ts";
 import "../../src/features/jobs/jobs.lazy.ts";
@@ -17,6 +18,7 @@ import "../../src/features/runs/runs.lazy.ts";
 import "../../src/features/schedule/answers.lazy.ts";
 import "../../src/features/schedule/schedule.lazy.ts";
 import "../../src/features/search/search.lazy.ts";
+import "../../src/models/model-call.lazy.ts";
 import "../../src/policy/deletion/deletion-reader.lazy.ts";
 import "../../src/policy/regex.lazy.ts";
 import "../../src/storage/skills/front-matter.lazy.ts";
