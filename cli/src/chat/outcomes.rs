@@ -41,7 +41,7 @@ pub fn run_failed(session: &str, message: String, reason: Option<String>, hint: 
     }
 }
 
-/// What is a command of the prompt is said as one of the shell. `session`: another one than the usual.
+/// Replaces a command of the chat prompt by the shell command. `session`: another one than the usual.
 pub fn in_the_shell(failure: Failure, session: Option<&str>) -> Failure {
     let command = session.map_or_else(
         || "`gsv chat /model default`".to_owned(),

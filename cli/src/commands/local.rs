@@ -98,7 +98,7 @@ impl Local {
     }
 }
 
-/// A gateway without its state folder fails at whatever it reads next: what failed then is no bug, and another try does not help.
+/// A gateway without its state folder fails at its next read. That failure is not a bug, and a retry does not help.
 pub fn explain_left_over(context: &Context, failure: Failure) -> Failure {
     if !failure.is(&errors::INTERNAL) {
         return failure;

@@ -199,7 +199,7 @@ pub fn has_former_login(layout: &Layout, config: &Config) -> bool {
         .is_some_and(|(bootstrap, port)| former_login(config, &bootstrap, &url(port)).is_some())
 }
 
-/// Puts back the login that the local config had for this gateway. `keeps_node`: a present node is of this gateway or of none.
+/// Puts back the login that the local config had for this gateway. `keeps_node`: the stored node belongs to this gateway, or there is none.
 fn put_back(
     config: &mut Config,
     layout: &Layout,

@@ -19,7 +19,7 @@ const CHUNK_BYTES: usize = 16 * 1024;
 const PERIOD: Duration = Duration::from_millis(100);
 /// A call that ends sooner reports only its result: more frames would take the gateway longer than the call itself.
 const QUIET: Duration = Duration::from_millis(50);
-/// More than a call has.
+/// More phases than one call reports.
 const PHASES: usize = 4;
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 const WAITING: usize = 8;
@@ -111,7 +111,7 @@ impl Drop for Phases {
 async fn pump(feed: ProgressFeed, call_id: String, mut receiver: mpsc::Receiver<Progress>) {
     let mut waiting = Waiting::default();
     let mut sent: Option<JoinHandle<()>> = None;
-    // Not before the phases, which wait as long from an earlier time on.
+    // The first output is sent after the phases: they wait as long and began earlier, and the runtime has one thread.
     let mut period = tokio::time::interval_at(Instant::now() + QUIET, PERIOD);
     period.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

@@ -127,9 +127,9 @@ pub(crate) const OF_HOME: &[&str] = &[
 /// The folder of a repository of Mercurial, and its file that names hooks.
 pub(crate) const MERCURIAL: (&str, &str) = (".hg", "hgrc");
 
-/// What makes a folder a repository without files. A command that moved them away would hide the repository from the next search.
+/// What makes a folder a bare repository. A command that moved them away would hide the repository from the next search.
 pub(crate) const OF_BARE: [&str; 2] = ["objects", "refs"];
-/// A folder with none of these is no repository.
+/// A folder with none of these is not looked at as a repository.
 pub(crate) const OF_GIT: [&str; 2] = [".git", OF_BARE[0]];
 
 /// Names that are protected in a git directory. `commondir` and `gitdir` say where a worktree has its configuration and hooks.

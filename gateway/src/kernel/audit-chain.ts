@@ -63,14 +63,20 @@ export const pruneDetail = ({ seq, hash }: Link): string =>
 
 const brokenAt = ({ seq, at }: Pick<AuditRow, "seq" | "at">, problem: string): AuditBreak => ({ seq, at, problem });
 
+/**
+ * Whether a row is the next one after `before`. Entry numbers are consecutive: a gap shows an entry that was removed before it was hashed.
+ * Only an anchor of an earlier version has no number.
+ */
+export const follows = (before: Link, { seq, prev_hash }: Pick<AuditRow, "seq" | "prev_hash">): boolean =>
+  prev_hash === before.hash && (seq === before.seq + 1 || (before.seq === 0 && before.hash !== FIRST.hash));
+
 /** The first row that does not follow `before`. `digests`: the sha256 of each row's text, with its own previous hash. */
 export function firstBreak(before: Link, rows: readonly AuditRow[], digests: readonly string[]): AuditBreak | undefined {
   let prev = before;
   for (const [index, row] of rows.entries()) {
     if (row.hash === null || row.hash !== digests[index])
       return brokenAt(row, `Entry ${row.seq} was changed after it was written: its hash does not fit its content.`);
-    // Numbers have no gap: one that was removed before it had a hash is in no other hash. An old cut has no number.
-    if (row.prev_hash !== prev.hash || (row.seq !== prev.seq + 1 && (index > 0 || prev.seq > 0 || prev.hash === FIRST.hash)))
+    if (!follows(prev, row))
       return brokenAt(row, `Entry ${row.seq} does not follow entry ${prev.seq}: an entry before it was removed, added or moved.`);
     prev = { seq: row.seq, hash: row.hash };
   }

@@ -24,6 +24,7 @@ import {
   type Link,
   PRUNED,
   pruneDetail,
+  follows,
 } from "./audit-chain.ts";
 import { DenialCounter } from "./audit-denials.ts";
 
@@ -284,7 +285,7 @@ export class Audit {
   async #listedIntact(rows: readonly AuditRow[]): Promise<boolean> {
     const digests = await digestsOf(rows);
     // Read after the wait, and the log only grows at its end: entries of one action are not neighbours.
-    const fits = rows.every((row, at) => row.hash === digests[at] && row.prev_hash === this.#before(row.seq).hash);
+    const fits = rows.every((row, at) => row.hash === digests[at] && follows(this.#before(row.seq), row));
     return fits && endBreak(this.#before(Number.MAX_SAFE_INTEGER), this.#head()) === undefined;
   }
   #sealed(afterSeq: number, limit: number): readonly AuditRow[] {

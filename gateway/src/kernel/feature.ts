@@ -137,7 +137,11 @@ export class FeatureList<Base, Ports> {
     const ports = { ...base } as Ports & object;
     const features = this.#create.map((create) => {
       const feature = create(ports as never);
-      Object.assign(ports, feature.offers);
+      for (const [name, port] of Object.entries(feature.offers)) {
+        // An earlier feature keeps the port that it was created with.
+        if (Object.hasOwn(ports, name)) throw new Error(`two features offer the port ${name}`);
+        Reflect.set(ports, name, port);
+      }
       return feature;
     });
     return { features, ports };

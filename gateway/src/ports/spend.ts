@@ -1,6 +1,6 @@
 /**
- * Money and tokens between a session and the spend ledger (rules SP1-SP4). A session keeps sums of what it used since the ledger last
- * confirmed them, and reserves money there: one reservation covers several calls, so that few calls have to ask.
+ * Money and tokens between a session and the spend ledger of the gateway (rules SP1-SP4). A session keeps sums of what it used since the
+ * ledger last confirmed them, and reserves money in the ledger: one reservation covers several calls, so that few calls have to ask.
  */
 import type { Origin } from "./origin.ts";
 import type { GsvError } from "./result.ts";

@@ -6,13 +6,19 @@ import type { ModelAccess, RunContext } from "../ports/run-context.ts";
 /** How long a version that came with a message, a result or an audit entry counts as current: the run that goes on with it asks at once. */
 export const CONFIRMED_MS = 250;
 
+/** The gateway's context version, and when it came (wall clock). */
+export interface Confirmed {
+  readonly version: string;
+  readonly at: number;
+}
+
 export class RunContexts {
   readonly #gateway: Pick<GatewayPort, "runContext" | "modelAccess" | "secretValues">;
   readonly #sessionKey: () => string;
   #known: RunContext | undefined;
   #asking: Promise<RunContext> | undefined;
-  /** The version that came last. For one use only: by the next call it may have changed again. */
-  #confirmed: { readonly version: string; readonly at: number } | undefined;
+  /** The version that came last, or is about to come. For one use only: by the next call it may have changed again. */
+  #confirmed: Confirmed | Promise<Confirmed | undefined> | undefined;
   /** The keys that were needed last, of one version and one provider. Only for model calls. */
   #access: { readonly version: string; readonly provider: string; readonly access: ModelAccess } | undefined;
   #secrets: { readonly version: string | undefined; readonly values: readonly string[] } | undefined;
@@ -28,6 +34,10 @@ export class RunContexts {
   /** Something has just come with the gateway's current version. */
   confirm(version: string, now: number): void {
     this.#confirmed = { version, at: now };
+  }
+  /** The version comes soon, so that the next caller waits for it in place of asking. Undefined: it does not come. Must not reject. */
+  confirmSoon(coming: Promise<Confirmed | undefined>): void {
+    this.#confirmed = coming;
   }
   /** The keys for this provider's models, of the same version as `context`. Rejects when the gateway does. */
   async access(context: RunContext, provider: string): Promise<ModelAccess> {
@@ -47,14 +57,21 @@ export class RunContexts {
     return (text) => hideValues(text, values);
   }
   /**
-   * The current context. With `now` (wall clock) a version that has just come (`confirm`) is trusted. Concurrent callers share one
-   * request, so order is kept. Rejects when the gateway does.
+   * The current context. With `now` (wall clock) a version that has just come or is about to (`confirm`, `confirmSoon`) is trusted.
+   * Concurrent callers share one request, so order is kept. Rejects when the gateway does.
    */
-  current(now?: number): Promise<RunContext> {
+  async current(now?: number): Promise<RunContext> {
     const confirmed = this.#confirmed;
     this.#confirmed = undefined;
-    const isFresh = confirmed !== undefined && now !== undefined && now >= confirmed.at && now - confirmed.at < CONFIRMED_MS;
-    if (isFresh && this.#known?.version === confirmed.version) return Promise.resolve(this.#known);
+    if (confirmed === undefined || now === undefined) return this.#asked();
+    const isComing = confirmed instanceof Promise;
+    const said = isComing ? await confirmed : confirmed;
+    // One that came while this caller waited is as fresh as an answer to it.
+    const isFresh = said !== undefined && now - said.at < CONFIRMED_MS && (isComing || said.at <= now);
+    const known = this.#known;
+    return isFresh && known?.version === said.version ? known : this.#asked();
+  }
+  #asked(): Promise<RunContext> {
     this.#asking ??= this.#ask().finally(() => {
       this.#asking = undefined;
     });

@@ -12,7 +12,7 @@ import { composeGateway } from "../../src/app/compose.ts";
 import { FEATURES } from "../../src/app/features.ts";
 import { composeNativeTools } from "../../src/app/native-tools.ts";
 import { invitesFeature } from "../../src/features/invites/index.ts";
-import type { FeatureDefinition } from "../../src/kernel/feature.ts";
+import { type FeatureDefinition, FeatureList } from "../../src/kernel/feature.ts";
 import type { KernelPorts } from "../../src/kernel/ports.ts";
 import { all, one, run } from "../../src/platform/sql.ts";
 import type { NotifyPort } from "../../src/ports/notify.ts";
@@ -115,6 +115,14 @@ test("one definition and one line add a capability: table, method, alarm, tool, 
       ]),
     );
   });
+});
+
+test("two features that offer the same port throw", () => {
+  const first = { name: "one", create: () => ({ offers: { door: 1 } }) };
+  const list = FeatureList.over<object>()
+    .add(first)
+    .add({ ...first, name: "two" });
+  expect(() => list.create({})).toThrow("two features offer the port door");
 });
 
 test("two features with the same method throw", async () => {

@@ -90,6 +90,7 @@ test("[AU3] an entry that is removed before it has a hash is found", () =>
     storage.sql.exec("DELETE FROM audit WHERE hash IS NULL");
     await sealed(audit, entry);
     expect((await audit.verify()).broken?.problem).toContain("an entry before it was removed");
+    expect((await audit.list(10, undefined, undefined)).intact).toBe(false);
   }));
 
 test("[AU2] an entry costs the same however long the log is", () =>

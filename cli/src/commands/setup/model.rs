@@ -375,7 +375,7 @@ fn had_no_answer(failure: &Failure) -> bool {
         .is_some_and(|reason| NO_ANSWER.contains(&reason) || reason.starts_with("budget."))
 }
 
-/// The person did not want what could not be tested.
+/// The user declined to store a model that was not tested.
 fn not_stored(provider: &str, failure: Failure) -> Failure {
     Failure {
         message: format!("Nothing was stored and no model was changed, because {provider} could not be tested."),

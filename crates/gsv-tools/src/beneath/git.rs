@@ -1,4 +1,4 @@
-//! Names of files that make git run programs, in a directory of any name: a repository without files has none that begins with a dot.
+//! Names of files that make git run programs, in a directory of any name: a bare repository has none that begins with a dot.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;

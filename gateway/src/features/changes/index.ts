@@ -1,4 +1,7 @@
-/** Records which calls change files, before they do. Undo reads these records; this feature changes no file. */
+/**
+ * Records which calls change files: those of the agent's own files before they do, those of machines when they are handed over. Undo reads
+ * these records; this feature changes no file.
+ */
 import { policyClassOf } from "../../../../protocol/gen/lookups.ts";
 import type { FeatureDefinition } from "../../kernel/feature.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";

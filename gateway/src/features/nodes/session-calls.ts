@@ -5,7 +5,7 @@
 import { asCallId, type SandboxProfile, type ToolResultParams } from "../../../../protocol/gen/types.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import { TOOL_CALL } from "../../ports/audit.ts";
-import type { ChangesPort } from "../../ports/changes.ts";
+import type { ChangesPort, ChangingCall } from "../../ports/changes.ts";
 import type { DispatchOutcome, ToolDispatch } from "../../ports/dispatch.ts";
 import { originText } from "../../ports/origin.ts";
 import { taintMark } from "../../ports/taint.ts";
@@ -53,12 +53,17 @@ export class SessionCalls {
     const run = call.runId === undefined ? {} : { runId: call.runId };
     const payload = { callId: asCallId(callId), tool, args: { ...args }, sessionKey, timeoutMs };
     if (!this.#ports.dispatch.handOver(nodeId, callId, timeoutMs, { event: "tool.invoke", payload })) return "offline";
-    // After the frame, which would wait for the record. A gateway that ends between the two makes the record with the next hand-over or
-    // with the result.
-    this.#ports.changes.called({ callId, sessionKey, ...run, nodeId, tool, at: this.#ports.now() });
     // The call does not wait for its entry: the frame is on its way.
     this.#ports.background("audit", this.#record(call, name, "allowed", call.rule ?? (isOwners ? "tool.owner" : "tool.opened")));
+    // After the frame, which would wait for the record. A gateway that ends between the two, or can't store it, makes the record with the
+    // next hand-over or with the result.
+    this.#ports.background("changes", this.#changing({ callId, sessionKey, ...run, nodeId, tool }));
     return "sent";
+  }
+
+  /** Async, so that a failure is the work's and not the caller's: the call has gone. */
+  async #changing(call: Omit<ChangingCall, "at">): Promise<void> {
+    this.#ports.changes.called({ ...call, at: this.#ports.now() });
   }
 
   async #record(call: ToolDispatch, tool: string, decision: "allowed" | "denied", rule: string): Promise<void> {

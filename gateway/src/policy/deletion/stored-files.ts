@@ -3,7 +3,7 @@
  * operand that is called `rm` deletes nothing, nor does a trial run.
  *
  * Only the documented options without a value are listed. After any other option the next word may be its value or the command, so both are
- * looked at: an option that no list has cannot hide a deletion.
+ * looked at: so an unlisted option cannot hide a deletion.
  */
 
 interface Removal {
@@ -81,7 +81,7 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
   },
   hdfs: HADOOP,
   hadoop: HADOOP,
-  ozone: HADOOP,
+  ozone: { ...HADOOP, removals: [...HADOOP.removals, { words: [/^sh$/, /^(?:volume|bucket|key|snapshot)$/, /^delete$/] }] },
   borg: {
     removals: [{ words: [/^(?:delete|prune|repo-delete|recreate)$/], trial: DRY_RUN_OR_N }],
     flags: flags(
@@ -91,15 +91,19 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
     helps: true,
   },
   restic: {
-    removals: [{ words: [/^(?:forget|prune)$/], trial: DRY_RUN_OR_N }],
+    removals: [
+      { words: [/^(?:forget|prune)$/], trial: DRY_RUN_OR_N },
+      { words: [/^(?:rewrite|repair)$/], option: /^--forget(?:=(?!false$).*)?$/, trial: DRY_RUN_OR_N },
+    ],
     flags: flags(
-      "--verbose -v --quiet -q --json --no-cache --no-lock --cleanup-cache --insecure-tls --insecure-no-password --no-extra-verify --prune " +
+      "--verbose -v --quiet -q --json --no-cache --no-lock --cleanup-cache --insecure-tls --insecure-no-password --no-extra-verify --prune --forget " +
         "--compact --unsafe-allow-remove-all --repack-small --repack-uncompressed --repack-cacheable-only",
     ),
     helps: true,
   },
   kopia: {
-    removals: [{ words: [/^snap(?:shot)?$/, /^(?:delete|expire)$/] }],
+    // A snapshot is a manifest.
+    removals: [{ words: [/^snap(?:shot)?$/, /^(?:delete|expire)$/] }, { words: [/^(?:manifest|blob|content)$/, /^(?:delete|remove|rm)$/] }],
     flags: flags("--json --progress --no-progress"),
     helps: true,
   },
@@ -115,10 +119,15 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
     helps: true,
   },
   zfs: {
-    removals: [{ words: [/^destroy$/], trial: /^-[Rdfprv]*n[Rdfnprv]*$/ }, { words: [/^rollback$/] }],
+    removals: [
+      { words: [/^destroy$/], trial: /^-[Rdfprv]*n[Rdfnprv]*$/ },
+      { words: [/^rollback$/] },
+      // It destroys newer snapshots, as a rollback does.
+      { words: [/^(?:receive|recv)$/], option: /^-[A-Za-z]*F/, trial: /^-[A-Za-z]*n/ },
+    ],
     flags: flags("-R -d -f -n -p -r -v"),
   },
-  zpool: { removals: [{ words: [/^destroy$/] }], flags: flags("-f") },
+  zpool: { removals: [{ words: [/^(?:destroy|labelclear)$/] }], flags: flags("-f") },
 };
 
 /** Whether a call of one of these programs deletes: how many files, its words do not say. */

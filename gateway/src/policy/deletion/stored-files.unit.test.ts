@@ -97,8 +97,8 @@ const PROGRAMS: Readonly<Record<string, Documented>> = {
     ],
   },
   ozone: {
-    deletes: ["fs -rm -r /d"],
-    keeps: ["fs -ls /d", "sh volume list"],
+    deletes: ["fs -rm -r /d", "sh key delete /v/b/k", "sh bucket delete -r --yes /v/b", "sh volume delete /v", "sh snapshot delete /v/b s"],
+    keeps: ["fs -ls /d", "sh volume list", "sh key put /v/b/delete f"],
     options: [
       ["--config", "c"],
       ["--loglevel", "ERROR"],
@@ -121,8 +121,14 @@ const PROGRAMS: Readonly<Record<string, Documented>> = {
     ],
   },
   restic: {
-    deletes: ["forget --keep-last 1 --prune", "prune", "forget a1b2c3d4"],
-    keeps: ["snapshots", "backup forget", "ls latest prune", "check"],
+    deletes: [
+      "forget --keep-last 1 --prune",
+      "prune",
+      "forget a1b2c3d4",
+      "rewrite --forget --exclude x latest",
+      "repair snapshots --forget",
+    ],
+    keeps: ["snapshots", "backup forget", "ls latest prune", "check", "rewrite --exclude x latest", "rewrite --forget -n latest"],
     options: [
       ["--repo", "/srv/repo", "-r"],
       ["--repository-file", "f"],
@@ -141,8 +147,15 @@ const PROGRAMS: Readonly<Record<string, Documented>> = {
     ],
   },
   kopia: {
-    deletes: ["snapshot delete k --delete", "snapshot expire --delete --all", "snap delete k"],
-    keeps: ["snapshot list", "snapshot create delete", "policy show snapshot"],
+    deletes: [
+      "snapshot delete k --delete",
+      "snapshot expire --delete --all",
+      "snap delete k",
+      "manifest rm i",
+      "blob delete i",
+      "content delete i",
+    ],
+    keeps: ["snapshot list", "manifest list", "snapshot create delete", "policy show snapshot"],
     options: [
       ["--config-file", "c"],
       ["--log-dir", "d"],
@@ -180,8 +193,12 @@ const PROGRAMS: Readonly<Record<string, Documented>> = {
     ],
   },
   // They have no global option with a value.
-  zfs: { deletes: ["destroy -r p/d", "rollback -r p/d@s"], keeps: ["list destroy", "snapshot p/destroy@s"], options: [] },
-  zpool: { deletes: ["destroy p"], keeps: ["status destroy", "list"], options: [] },
+  zfs: {
+    deletes: ["destroy -r p/d", "rollback -r p/d@s", "receive -F p/d", "recv -uF p/d"],
+    keeps: ["list destroy", "snapshot p/destroy@s", "receive p/F", "receive -nF p/d"],
+    options: [],
+  },
+  zpool: { deletes: ["destroy p", "labelclear -f d"], keeps: ["status destroy", "list"], options: [] },
 };
 
 /** Each way to write an option with its value. `joint`: what joins a short one with it in the same word. */

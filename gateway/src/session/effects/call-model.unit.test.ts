@@ -6,7 +6,7 @@ import type { EffectOf } from "../machine/effect.ts";
 import type { State, Thinking } from "../machine/state.ts";
 import type { Delta } from "../publisher.ts";
 import type { Received } from "../spend-gate.ts";
-import { RunContexts } from "../run-context.ts";
+import { type Confirmed, RunContexts } from "../run-context.ts";
 import { deciding } from "../../../test/session/effect-bench.ts";
 import { ModelCaller, type CallModelPorts } from "./call-model.ts";
 import { ContextSize } from "./context-size.ts";
@@ -203,6 +203,23 @@ describe("CallModel", () => {
     contexts.confirm("v2", 4000);
     assert.equal(await use(4000), "v2");
     assert.deepEqual([asked.length, keys], [4, ["a", "a"]]);
+    // One that is about to come is waited for, and counts as one that has come.
+    const coming = Promise.withResolvers<Confirmed | undefined>();
+    contexts.confirmSoon(coming.promise);
+    const waiting = use(5000);
+    coming.resolve({ version: "v2", at: 5010 });
+    assert.equal(await waiting, "v2");
+    assert.equal(asked.length, 4);
+    for (const [soon, now] of [
+      [{ version: "v2", at: 6000 }, 7000],
+      [{ version: "v1", at: 8000 }, 8000],
+      [undefined, 9000],
+    ] as const) {
+      const before: number = asked.length;
+      contexts.confirmSoon(Promise.resolve(soon));
+      await use(now);
+      assert.equal(asked.length, before + 1, JSON.stringify(soon));
+    }
   });
   test("[R2] each try calls its own model", async () => {
     const second: State = {

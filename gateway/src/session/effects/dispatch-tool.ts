@@ -21,7 +21,7 @@ import { withoutWait } from "../../calls/wait.ts";
 import { DELEGATE } from "../../agents/delegation.ts";
 import { mayUse, NATIVE_PREFIX } from "../../tools/registry.ts";
 import { runModeAt } from "../mode.ts";
-import { CONFIRMED_MS } from "../run-context.ts";
+import { CONFIRMED_MS, type Confirmed } from "../run-context.ts";
 import { backoff, type Flight, type FlightEnd } from "../pump.ts";
 import { fromNative } from "../tool-content.ts";
 
@@ -37,8 +37,8 @@ export interface DispatchPorts {
   readonly mediaKey: (number: number) => string | undefined;
   /** Hides stored secrets in what a tool gives. */
   readonly hider: () => Promise<(text: string) => string>;
-  /** The gateway's context version at this time (wall clock). */
-  readonly confirm: (version: string, at: number) => void;
+  /** The gateway's context version comes soon; undefined: it does not. Never rejects. */
+  readonly confirmSoon: (coming: Promise<Confirmed | undefined>) => void;
   readonly after: After;
   /** Commits. True: the event changed something. */
   readonly commit: (event: EventBody) => boolean;
@@ -126,11 +126,8 @@ async function runNative(
   const taint = known === undefined ? {} : { taint: known };
   const note = outcome.ok && outcome.note !== undefined ? { note: outcome.note } : {};
   const used = outcome.ok && outcome.used !== undefined ? { used: outcome.used } : {};
-  if (isOnlyReading) {
-    // Without its answer the next model call asks the gateway itself.
-    const confirmed = await within(ports.after, CONFIRMED_MS, recorded, () => undefined);
-    if (confirmed !== undefined) ports.confirm(confirmed.version, confirmed.at);
-  }
+  // The gateway stores the entry while this session stores the result. Without its answer the next model call asks the gateway itself.
+  if (isOnlyReading) ports.confirmSoon(within(ports.after, CONFIRMED_MS, recorded, () => undefined));
   ports.commit({ type: "ToolResult", callId, from: target, ...report, content, ...files, ...taint, ...note, ...used });
   // After the commit: the result does not need the entry.
   await recorded;
@@ -162,7 +159,7 @@ async function record(
   args: Readonly<Record<string, unknown>>,
   { identity, run, taint }: State,
   ports: Pick<DispatchPorts, "gateway" | "native" | "wall">,
-): Promise<{ readonly version: string; readonly at: number } | undefined> {
+): Promise<Confirmed | undefined> {
   const { tool: target, callId, rule: decided } = effect;
   const entry = entryOf(effect, ports);
   // One that is in no list is the owner's alone, and none of them has the prefix.

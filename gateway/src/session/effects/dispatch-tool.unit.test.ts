@@ -102,7 +102,10 @@ describe("DispatchTool", () => {
       userTimezone: () => "UTC",
       mediaKey: () => undefined,
       hider: () => Promise.resolve((text) => text.replaceAll("hunter22", "[redacted]")),
-      confirm: (version, at) => void order.push(`confirm ${version} at ${at}`),
+      confirmSoon: (coming) => {
+        order.push("version comes soon");
+        void coming.then((confirmed) => order.push(`version ${confirmed?.version}`));
+      },
       after: () => () => undefined,
       commit: (event) => {
         order.push(event.type);
@@ -214,10 +217,11 @@ describe("DispatchTool", () => {
       await dispatchTool(native, flight(), { ...ports, state: () => acting, native: { ...ports.native, entries } });
       return order;
     };
-    assert.deepEqual(await orderOf([open], "read_private"), ["confirm v2 at 0", "ToolResult"]);
+    assert.deepEqual(await orderOf([open], "read_private"), ["version comes soon", "ToolResult", "version v2"]);
     assert.deepEqual(await orderOf([open], "write_workspace"), ["ToolResult"]);
     assert.deepEqual(await orderOf([open, { ...open, callId: "b" }], "read_private"), ["ToolResult"]);
-    assert.deepEqual(await orderOf([open], "read_private", () => Promise.reject(new Error("away"))), ["ToolResult"]);
+    const away = await orderOf([open], "read_private", () => Promise.reject(new Error("away")));
+    assert.deepEqual(away, ["version comes soon", "ToolResult", "version undefined"]);
     // A gateway that does not answer holds no result back.
     const held = Promise.withResolvers<string>();
     const b = bench(
@@ -233,7 +237,7 @@ describe("DispatchTool", () => {
     };
     const running = dispatchTool(native, flight(), { ...b.ports, state: () => acting, native: { ...b.ports.native, entries }, after });
     await settle();
-    assert.deepEqual(b.order, ["ToolResult"]);
+    assert.deepEqual(b.order, ["version comes soon", "ToolResult", "version undefined"]);
     held.resolve("v2");
     assert.equal(await running, "done");
   });

@@ -71,7 +71,7 @@ export function interpreter(ports: InterpretPorts): StartEffect {
           mediaKey: (number) => store.mediaKey(number),
           hider: () => contexts.hider(),
           userTimezone: () => contexts.known?.config.userTimezone ?? "UTC",
-          confirm: (version, at) => contexts.confirm(version, at),
+          confirmSoon: (coming) => contexts.confirmSoon(coming),
           after,
           commit: hasChanged,
         });

@@ -5,7 +5,7 @@ import { LIMITS } from "../../../../protocol/gen/limits.ts";
 import type { AuditListResult } from "../../../../protocol/gen/types.ts";
 import type { ToolDispatch } from "../../../src/ports/dispatch.ts";
 import type { RunContext } from "../../../src/ports/run-context.ts";
-import { ADMIN, client, fakeSessions, gateway, last, node, type Peer, port, seed, until } from "../../support/gateway.ts";
+import { ADMIN, client, eventually, fakeSessions, gateway, last, node, type Peer, port, seed, until } from "../../support/gateway.ts";
 import { crash, later } from "./support.ts";
 import { evict } from "../../support/evict.ts";
 
@@ -70,6 +70,22 @@ describe("a session's calls", () => {
     expect(lap.events("tool.invoke").length).toBeLessThanOrEqual(1);
     const { entries } = await admin.ok<AuditListResult>("audit.list", { action: "tool.call" });
     expect(entries.find(({ detail }) => detail === `${ref}/r1/1/0`)).toMatchObject({ decision: "denied", rule: "sandbox.changed" });
+  });
+
+  test("[UN6] a call whose change can't be recorded has its outcome and its entry of the audit all the same", async () => {
+    vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const lap = await node("lap");
+    const ref = await refOf("main");
+    await runInDurableObject(gateway(), (_, { storage }) => {
+      storage.sql.exec("CREATE TRIGGER full BEFORE INSERT ON changing_calls BEGIN SELECT RAISE(FAIL, 'database or disk is full'); END");
+    });
+    const callId = `${ref}/r1/1/0`;
+    expect(await gateway().dispatchTool(call(callId, { tool: "Write", args: { path: "a", content: "b" } }))).toBe("sent");
+    expect((await lap.event("tool.invoke")).payload).toMatchObject({ callId });
+    await eventually(async () => {
+      const { entries } = await admin.ok<AuditListResult>("audit.list", { action: "tool.call" });
+      expect(entries.find(({ detail }) => detail === callId)).toMatchObject({ decision: "allowed" });
+    });
   });
 
   test("[G1][W7] a result goes to the session whose ref it carries, with the node that sent it", async () => {
