@@ -47,7 +47,12 @@ export class Objects implements Store {
   one(key: string): Promise<Row | undefined> {
     return this.#alone(key, () => this.#observe(key));
   }
-  /** The same for many keys. */
+  /** A row that is believed while its file has the same size and time, which `open` compares. An empty object is not opened. */
+  seen(key: string): Row | undefined {
+    const row = this.#settledRows([key]).get(key);
+    return row?.size === 0 ? undefined : row;
+  }
+  /** The same as `one` for many keys. */
   many(keys: readonly string[]): Promise<(Row | undefined)[]> {
     const rows = this.#settledRows(keys);
     return Promise.all(keys.map((key) => this.#listed(key, rows.get(key))));

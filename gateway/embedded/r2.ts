@@ -86,7 +86,9 @@ export class R2 extends DurableObject<Env> {
     if (request.method === "head") return answer(objectJson(await this.#require(request.key)));
 
     for (let look = 1; ; look++) {
-      const row = await this.#require(request.key);
+      // Opening a whole file tells what a look at it would: each look and each opening is a request to the disk service.
+      const isPlain = look === 1 && request.onlyIf === undefined && request.range === undefined && request.rangeHeader === undefined;
+      const row = (isPlain ? this.#objects.seen(request.key) : undefined) ?? (await this.#require(request.key));
       if (!conditionsHold(request.onlyIf, row)) {
         return failure(new R2Failure(412, CODE.preconditionFailed, "A precondition did not hold."), objectJson(row));
       }

@@ -24,7 +24,10 @@ import { RawWorkerd, bundle } from "../test/support/raw-workerd.ts";
 const here = dirname(fileURLToPath(import.meta.url));
 const md5 = (text: string): string => createHash("md5").update(text).digest("hex");
 
-/** `FS` of the bucket is `files`, or a service that never answers before or after a write of a key with `hang-...` in it. */
+/**
+ * `FS` of the bucket is `files`, or a service that never answers before or after a write of a key with `hang-...` in it, and breaks at a look at
+ * one with `once` that was read before.
+ */
 const config = (fs: "files" | "hanging"): string => `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
@@ -41,7 +44,10 @@ const r2 :Workerd.Worker = (
   bindings = [(name = "NS", durableObjectNamespace = "R2"), (name = "FS", service = "${fs}")]
 );
 `;
-const HANGING = `export default { async fetch(request, env) {
+const HANGING = `const read = new Set();
+export default { async fetch(request, env) {
+  if (request.method === "HEAD" && read.has(request.url)) throw new Error("looked at again");
+  if (request.method === "GET" && request.url.includes("once")) read.add(request.url);
   const write = request.method === "PUT";
   if (write && request.url.includes("hang-before")) await new Promise(() => setInterval(() => {}, 1000));
   const response = await env.FILES.fetch(request);
@@ -265,6 +271,24 @@ describe("the embedded bucket", () => {
       assert.equal(await bucket.get("links/replaced"), null);
     });
   });
+});
+
+it("a file that has settled is opened without a look at it before", async () => {
+  const bucket = new Bucket();
+  try {
+    await bucket.start("hanging");
+    writeFileSync(bucket.file("once.md"), "first");
+    const then = new Date(Date.now() - 60_000);
+    utimesSync(bucket.file("once.md"), then, then);
+    const first = await bucket.get("once.md");
+    assert.equal(first?.text, "first");
+    assert.deepEqual(await bucket.get("once.md"), first);
+    // Another file is seen as one, which needs a look.
+    writeFileSync(bucket.file("once.md"), "other");
+    assert.equal((await bucket.ask("get", "once.md")).status, 500);
+  } finally {
+    await bucket.remove();
+  }
 });
 
 describe("[P12] a kill in the middle of a put", () => {

@@ -35,6 +35,9 @@ export class SharedObjects implements Store {
   one(key: string): Promise<Row | undefined> {
     return Promise.resolve(this.#rows.one(key));
   }
+  seen(): undefined {
+    return undefined;
+  }
   many(keys: readonly string[]): Promise<(Row | undefined)[]> {
     const found = new Map(this.#rows.many(keys).map((row) => [row.key, row]));
     return Promise.resolve(keys.map((key) => found.get(key)));

@@ -5,6 +5,8 @@ import type { PutRequest } from "./wire.ts";
 export interface Store {
   /** Undefined when there is no such object. */
   one(key: string): Promise<Row | undefined>;
+  /** The object as it was seen last, where `open` tells whether it still is the same; undefined when only `one` does. */
+  seen(key: string): Row | undefined;
   many(keys: readonly string[]): Promise<(Row | undefined)[]>;
   put(request: PutRequest, body: ReadableStream<Uint8Array>, bytes: number): Promise<Row>;
   delete(key: string): Promise<void>;
