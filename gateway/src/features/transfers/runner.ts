@@ -7,11 +7,10 @@ import { CHUNK_HEADER_BYTES, readChunkId } from "../../../../protocol/runtime/ch
 import type { Connection, Connections } from "../../kernel/connections.ts";
 import type { KernelPorts } from "../../kernel/ports.ts";
 import type { StopPort } from "../../ports/sessions.ts";
-import { removeParts } from "../../storage/workspace/received.ts";
 import type { DestinationEnd, Frame, SourceEnd } from "./ends.ts";
 import { type Attempt, type Effect, type Facts, FIRST, type AttemptEvent, step } from "./attempt.ts";
-import { nodeDestination } from "./node-ends.ts";
 import { type Endpoint, isInWorkspace, isOfClient, parseEndpoint } from "./endpoint.ts";
+import { Leftovers } from "./leftovers.ts";
 import { type Connected, type EndPorts, makeEnds, type AttemptReports } from "./make-ends.ts";
 import { ProgramEnds } from "./program-ends.ts";
 import { SlotQueue } from "./slot-queue.ts";
@@ -63,6 +62,7 @@ export class TransferRunner {
   readonly #attempts = new Map<string, Bound>();
   readonly #programs: ProgramEnds;
   readonly #queue: SlotQueue;
+  readonly #leftovers: Leftovers;
   #isFilling = false;
   /** Who waits for the end of a transfer, by its id. */
   readonly #waiting = new Map<string, { readonly end: Promise<void>; readonly resolve: () => void }>();
@@ -71,6 +71,7 @@ export class TransferRunner {
     this.#ports = ports;
     this.#programs = new ProgramEnds(ports.connections);
     this.#queue = new SlotQueue(ports);
+    this.#leftovers = new Leftovers(ports);
   }
 
   /** Begins every open transfer whose machines are connected, the oldest first, while there are slots. */
@@ -152,8 +153,7 @@ export class TransferRunner {
 
   /** The machine is connected. Continues its transfers, and removes leftovers of ended ones. */
   connected(connection: Connection): void {
-    const { id } = connection.principal;
-    for (const row of this.#ports.store.leftovers(id)) this.#removeLeftover(connection, row);
+    this.#leftovers.removeOn(connection, connection.principal.id);
     this.beginAll();
   }
   /** A program says that it is an end of this transfer, and on which connection (rule TF13). */
@@ -243,13 +243,8 @@ export class TransferRunner {
       const again = this.#ports.store.get(row.id);
       if (again !== undefined) this.begin(again);
     }
-    for (const id of this.#ports.store.partsDue(at)) this.#ports.background("transfer_parts", this.#sweepParts(id));
+    this.#leftovers.sweep(at);
     this.#ports.store.prune(at);
-  }
-  /** The parts that the end of a transfer left, because it was interrupted, or because a write of an earlier attempt ended later. */
-  async #sweepParts(id: string): Promise<void> {
-    if (await removeParts(this.#ports.bucket, id)) this.#ports.store.hasNoParts(id);
-    this.#ports.arm();
   }
 
   // ------------------------------------------------------------ one attempt
@@ -380,7 +375,7 @@ export class TransferRunner {
     live.source.close();
     live.destination.close();
     this.#ports.arm();
-    this.#removeParts(live.row, live);
+    this.#leftovers.removeParts(live.row, live.destination);
   }
   #end(row: TransferRow, reason: string, problem: string): void {
     const live = this.#live.get(row.id);
@@ -395,21 +390,9 @@ export class TransferRunner {
     this.#ports.store.end(row.id, { reason, problem, ...leftover }, this.#ports.now());
     this.#tellWaiting(row.id);
     this.#ports.arm();
-    this.#removeParts(row, live);
+    this.#leftovers.removeParts(row, live?.destination);
     const connection = node === undefined ? undefined : this.#ports.connections.byIdentity({ mode: "node", id: node });
     const ended = this.#ports.store.get(row.id);
-    if ("leftover" in leftover && connection !== undefined && ended !== undefined) this.#removeLeftover(connection, ended);
-  }
-  #removeParts(row: TransferRow, live: Live | undefined): void {
-    if (!isInWorkspace(row.destination)) return;
-    const idle = live?.destination.idle?.() ?? Promise.resolve();
-    const removed = idle.then(() => removeParts(this.#ports.bucket, row.id));
-    this.#ports.background("transfer_parts", removed);
-  }
-  #removeLeftover(connection: Connection, row: TransferRow): void {
-    const endpoint = parseEndpoint(row.destination);
-    if (!endpoint.ok || endpoint.value.kind !== "node") return;
-    const ends = nodeDestination({ ...this.#ports, connection, attemptId: 0, id: row.id, path: endpoint.value.path, isForced: false });
-    if (ends.close(row.problem ?? "The transfer has ended.")) this.#ports.store.removed(row.id);
+    if ("leftover" in leftover && connection !== undefined && ended !== undefined) this.#leftovers.removeFile(connection, ended);
   }
 }
