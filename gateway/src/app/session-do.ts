@@ -19,7 +19,6 @@ import type {
   StoryWanted,
   RecordWanted,
 } from "../ports/session.ts";
-import type { SessionService } from "../session/session-service.ts";
 import { askingLog } from "./asking-log.ts";
 import { Movable, ownTables } from "./movable.ts";
 import type { LivingSession } from "./session.lazy.ts";
@@ -32,41 +31,40 @@ export class Session extends DurableObject<Env> implements SessionPort, MovableP
   /** Undefined before the first use and after the session was deleted. */
   #living: LivingSession | undefined;
 
-  /** Waits for no event once the code is loaded, so calls keep their order. */
-  async #live(): Promise<LivingSession> {
-    const { livingSession } = await this.#code();
-    this.#living ??= livingSession(this.ctx, this.env);
-    return this.#living;
-  }
-  async #service(): Promise<SessionService> {
-    return (await this.#live()).service;
+  /** The one way of all calls: they keep their order, also while the code is loaded. */
+  #with<T>(work: (living: LivingSession) => T | Promise<T>): Promise<T> {
+    return this.#code().then(({ livingSession }) => {
+      this.#living ??= livingSession(this.ctx, this.env);
+      return work(this.#living);
+    });
   }
 
   /** Work that is under way keeps the closed store, so that it can't write into the next session of this name. */
-  async erase(): Promise<void> {
-    (await this.#live()).store.close();
-    try {
-      await this.ctx.storage.deleteAlarm();
-      await this.ctx.storage.deleteAll();
-    } finally {
-      this.#living = undefined;
-    }
+  erase(): Promise<void> {
+    return this.#with(async ({ store }) => {
+      store.close();
+      try {
+        await this.ctx.storage.deleteAlarm();
+        await this.ctx.storage.deleteAll();
+      } finally {
+        this.#living = undefined;
+      }
+    });
   }
 
   override async alarm(): Promise<void> {
-    let living: LivingSession;
     try {
-      living = await this.#live();
+      await this.#code();
     } catch (error) {
       // The platform stops retrying an alarm that throws.
       askingLog("session", this.env, this.ctx).error("session_not_loaded", { error });
       await this.ctx.storage.setAlarm(systemClock.now() + RETRY_MS);
       return;
     }
-    await living.driver.alarm();
+    await this.#with(({ driver }) => driver.alarm());
   }
 
-  async #movable(): Promise<Movable> {
+  async #movable<T>(work: (movable: Movable) => Promise<T>): Promise<T> {
     const { storage } = this.ctx;
     const shared = {
       storage,
@@ -76,119 +74,116 @@ export class Session extends DurableObject<Env> implements SessionPort, MovableP
         this.#living = undefined;
       },
     };
-    if (this.ctx.id.name?.startsWith(CONVERTER) !== true) {
-      const { SESSION_MIGRATIONS, SESSION_TABLES } = await this.#code();
-      const { store } = await this.#live();
-      return new Movable({
-        ...shared,
-        ...ownTables(storage, { owner: SESSION_TABLES, migrations: SESSION_MIGRATIONS }),
-        migrate: () => void store.load(),
-      });
-    }
+    if (this.ctx.id.name?.startsWith(CONVERTER) !== true)
+      return this.#with(({ store, tables }) =>
+        work(new Movable({ ...shared, ...ownTables(storage, tables), migrate: () => void store.load() })),
+      );
     const { convertTables, makeTables } = await import("./feature-tables.lazy.ts");
-    return new Movable({
-      ...shared,
-      // The import has compared the versions.
-      check: () => undefined,
-      make: (levels) => makeTables(storage, levels),
-      migrate: () => convertTables(storage),
-    });
+    return work(
+      new Movable({
+        ...shared,
+        // The import has compared the versions.
+        check: () => undefined,
+        make: (levels) => makeTables(storage, levels),
+        migrate: () => convertTables(storage),
+      }),
+    );
   }
-  async moveOut(cursor: ObjectCursor | undefined, budget: number) {
-    return (await this.#movable()).moveOut(cursor, budget);
+  moveOut(cursor: ObjectCursor | undefined, budget: number) {
+    return this.#movable((movable) => movable.moveOut(cursor, budget));
   }
-  async moveIn(records: readonly ObjectRecord[]) {
-    return (await this.#movable()).moveIn(records);
+  moveIn(records: readonly ObjectRecord[]) {
+    return this.#movable((movable) => movable.moveIn(records));
   }
-  async moveCounts() {
-    return (await this.#movable()).moveCounts();
+  moveCounts() {
+    return this.#movable((movable) => movable.moveCounts());
   }
-  async moveAway() {
-    return (await this.#movable()).moveAway();
+  moveAway() {
+    return this.#movable((movable) => movable.moveAway());
   }
 
-  async send(input: SessionSend) {
-    return (await this.#service()).send(input);
+  send(input: SessionSend) {
+    return this.#with(({ service }) => service.send(input));
   }
-  async abort(runId: string | undefined) {
-    return (await this.#service()).abort(runId);
+  abort(runId: string | undefined) {
+    return this.#with(({ service }) => service.abort(runId));
   }
-  async answerApproval(answer: ApprovalAnswer) {
-    return (await this.#service()).answerApproval(answer);
+  answerApproval(answer: ApprovalAnswer) {
+    return this.#with(({ service }) => service.answerApproval(answer));
   }
-  async recheckLimit() {
-    return (await this.#service()).recheckLimit();
+  recheckLimit() {
+    return this.#with(({ service }) => service.recheckLimit());
   }
-  async hold(held: boolean) {
-    return (await this.#service()).hold(held);
+  hold(held: boolean) {
+    return this.#with(({ service }) => service.hold(held));
   }
-  async toolResult(nodeId: string, result: ToolResultParams, contextVersion?: string) {
-    return (await this.#service()).toolResult(nodeId, result, contextVersion);
+  toolResult(nodeId: string, result: ToolResultParams, contextVersion?: string) {
+    return this.#with(({ service }) => service.toolResult(nodeId, result, contextVersion));
   }
-  async nodeChanged(change: NodeChange) {
-    return (await this.#service()).nodeChanged(change);
+  nodeChanged(change: NodeChange) {
+    return this.#with(({ service }) => service.nodeChanged(change));
   }
-  async execEvent(nodeId: string, event: NodeExecEventParams) {
-    return (await this.#service()).execEvent(nodeId, event);
+  execEvent(nodeId: string, event: NodeExecEventParams) {
+    return this.#with(({ service }) => service.execEvent(nodeId, event));
   }
-  async get() {
-    return (await this.#service()).get();
+  get() {
+    return this.#with(({ service }) => service.get());
   }
-  async story(wanted: StoryWanted) {
-    return (await this.#service()).story(wanted);
+  story(wanted: StoryWanted) {
+    return this.#with(({ service }) => service.story(wanted));
   }
-  async record(wanted: RecordWanted) {
-    return (await this.#service()).record(wanted);
+  record(wanted: RecordWanted) {
+    return this.#with(({ service }) => service.record(wanted));
   }
-  async stats() {
-    return (await this.#service()).stats();
+  stats() {
+    return this.#with(({ service }) => service.stats());
   }
-  async patch(patch: Omit<SessionPatchParams, "sessionKey">) {
-    return (await this.#service()).patch(patch);
+  patch(patch: Omit<SessionPatchParams, "sessionKey">) {
+    return this.#with(({ service }) => service.patch(patch));
   }
-  async reset() {
-    return (await this.#service()).reset();
+  reset() {
+    return this.#with(({ service }) => service.reset());
   }
-  async compact(keepMessages: number | undefined) {
-    return (await this.#service()).compact(keepMessages);
+  compact(keepMessages: number | undefined) {
+    return this.#with(({ service }) => service.compact(keepMessages));
   }
-  async history() {
-    return (await this.#service()).history();
+  history() {
+    return this.#with(({ service }) => service.history());
   }
-  async preview(look: SessionLook) {
-    return (await this.#service()).preview(look);
+  preview(look: SessionLook) {
+    return this.#with(({ service }) => service.preview(look));
   }
-  async result(callId: string) {
-    return (await this.#service()).result(callId);
+  result(callId: string) {
+    return this.#with(({ service }) => service.result(callId));
   }
-  async messages(look: SessionLook & { readonly offset?: number }) {
-    return (await this.#service()).messages(look);
+  messages(look: SessionLook & { readonly offset?: number }) {
+    return this.#with(({ service }) => service.messages(look));
   }
-  async prompt(identity: SessionIdentity) {
-    return (await this.#service()).prompt(identity);
+  prompt(identity: SessionIdentity) {
+    return this.#with(({ service }) => service.prompt(identity));
   }
-  async events(afterSeq: number | undefined, thinking?: boolean) {
-    return (await this.#service()).events(afterSeq, thinking);
+  events(afterSeq: number | undefined, thinking?: boolean) {
+    return this.#with(({ service }) => service.events(afterSeq, thinking));
   }
-  async searchRows(afterSeq: number, limit: number) {
-    return (await this.#service()).searchRows(afterSeq, limit);
+  searchRows(afterSeq: number, limit: number) {
+    return this.#with(({ service }) => service.searchRows(afterSeq, limit));
   }
-  async runEnd(runId: string) {
-    return (await this.#service()).runEnd(runId);
+  runEnd(runId: string) {
+    return this.#with(({ service }) => service.runEnd(runId));
   }
-  async runReport(runId: string) {
-    return (await this.#service()).runReport(runId);
+  runReport(runId: string) {
+    return this.#with(({ service }) => service.runReport(runId));
   }
-  async note(input: SessionNote) {
-    return (await this.#service()).note(input);
+  note(input: SessionNote) {
+    return this.#with(({ service }) => service.note(input));
   }
-  async spent() {
-    return (await this.#service()).spent();
+  spent() {
+    return this.#with(({ service }) => service.spent());
   }
-  async end() {
-    return (await this.#service()).end();
+  end() {
+    return this.#with(({ service }) => service.end());
   }
-  async resume() {
-    return (await this.#service()).resume();
+  resume() {
+    return this.#with(({ service }) => service.resume());
   }
 }

@@ -3,20 +3,21 @@ import { afterTimeout } from "../../../protocol/runtime/within.ts";
 import { type Env, isEmbedded } from "../platform/env.ts";
 import { systemClock } from "../platform/clock.ts";
 import { sha256Hex } from "../platform/ids.ts";
+import type { Migration } from "../platform/sql.ts";
 import { gatewayPort } from "../platform/stubs.ts";
 import { type DriverHost, SessionDriver } from "../session/driver.ts";
 import { SessionService } from "../session/session-service.ts";
+import { SESSION_MIGRATIONS, SESSION_TABLES } from "../session/store/schema.ts";
 import { SqlStore } from "../session/store/sql-store.ts";
 import { askingLog } from "./asking-log.ts";
 import { wiring } from "./session-wiring.ts";
-
-export { SESSION_MIGRATIONS, SESSION_TABLES } from "../session/store/schema.ts";
 
 /** The parts that an object has until its session is deleted. */
 export interface LivingSession {
   readonly store: SqlStore;
   readonly driver: SessionDriver;
   readonly service: SessionService;
+  readonly tables: { readonly owner: string; readonly migrations: readonly Migration[] };
 }
 
 /** Reads nothing; the first use does. */
@@ -43,5 +44,10 @@ export function livingSession(ctx: DurableObjectState, env: Env): LivingSession 
     host,
     wiring.createSessionParts(env.STORAGE, gatewayPort(env), { ai: env.AI, readers: env.READERS, isEmbedded: isEmbedded(env), log }),
   );
-  return { store, driver, service: new SessionService(driver, { after: afterTimeout, freshId, sha256: sha256Hex }) };
+  return {
+    store,
+    driver,
+    service: new SessionService(driver, { after: afterTimeout, freshId, sha256: sha256Hex }),
+    tables: { owner: SESSION_TABLES, migrations: SESSION_MIGRATIONS },
+  };
 }

@@ -38,6 +38,10 @@ export class RunContexts {
   /** The version comes soon, so that the next caller waits for it in place of asking. Undefined: it does not come. Must not reject. */
   confirmSoon(coming: Promise<Confirmed | undefined>): void {
     this.#confirmed = coming;
+    // What has come is looked at as what `confirm` gives.
+    void coming.then((said) => {
+      if (this.#confirmed === coming) this.#confirmed = said;
+    });
   }
   /** The keys for this provider's models, of the same version as `context`. Rejects when the gateway does. */
   async access(context: RunContext, provider: string): Promise<ModelAccess> {

@@ -78,7 +78,9 @@ describe("[S17] the log hides stored secrets in the error texts of", () => {
       native = composeNativeTools(bucket, { ...broken, log: around.log });
       return { ...compose(bucket, port, around), native };
     });
-    await runInDurableObject(env.SESSION.getByName("agent:main:main"), async () => {
+    await runInDurableObject(env.SESSION.getByName("agent:main:main"), async (session) => {
+      // Its parts are made with the first call.
+      await session.stats();
       const context = { identity: { isOwnersSession: true } } as Parameters<NativeTools["run"]>[2];
       expect(await native?.run("gsv__Broken", {}, context)).toMatchObject({ ok: false });
     });

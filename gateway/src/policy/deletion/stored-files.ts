@@ -81,7 +81,7 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
   },
   hdfs: HADOOP,
   hadoop: HADOOP,
-  ozone: { ...HADOOP, removals: [...HADOOP.removals, { words: [/^sh$/, /^(?:volume|bucket|key|snapshot)$/, /^delete$/] }] },
+  ozone: { ...HADOOP, removals: [...HADOOP.removals, { words: [/^(?:sh|shell)$/, /^(?:volume|bucket|key|snapshot)$/, /^delete$/] }] },
   borg: {
     removals: [{ words: [/^(?:delete|prune|repo-delete|recreate)$/], trial: DRY_RUN_OR_N }],
     flags: flags(
@@ -103,7 +103,11 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
   },
   kopia: {
     // A snapshot is a manifest.
-    removals: [{ words: [/^snap(?:shot)?$/, /^(?:delete|expire)$/] }, { words: [/^(?:manifest|blob|content)$/, /^(?:delete|remove|rm)$/] }],
+    removals: [
+      { words: [/^snap(?:shot)?$/, /^(?:delete|expire)$/] },
+      { words: [/^(?:manifest|blob|contents?)$/, /^(?:delete|remove|rm)$/] },
+      { words: [/^(?:blob|snap(?:shot)?)$/, /^gc$/], option: /^--delete(?:=.*)?$/ },
+    ],
     flags: flags("--json --progress --no-progress"),
     helps: true,
   },
@@ -123,9 +127,9 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
       { words: [/^destroy$/], trial: /^-[Rdfprv]*n[Rdfnprv]*$/ },
       { words: [/^rollback$/] },
       // It destroys newer snapshots, as a rollback does.
-      { words: [/^(?:receive|recv)$/], option: /^-[A-Za-z]*F/, trial: /^-[A-Za-z]*n/ },
+      { words: [/^(?:receive|recv)$/], option: /^-[FhMnsuvdecA]*F/, trial: /^-[FhMsuvdecA]*n[FhMnsuvdecA]*(?:[ox].*)?$/ },
     ],
-    flags: flags("-R -d -f -n -p -r -v"),
+    flags: flags("-R -d -f -n -p -r -v -F -h -M -s -u -e"),
   },
   zpool: { removals: [{ words: [/^(?:destroy|labelclear)$/] }], flags: flags("-f") },
 };

@@ -97,7 +97,13 @@ const PROGRAMS: Readonly<Record<string, Documented>> = {
     ],
   },
   ozone: {
-    deletes: ["fs -rm -r /d", "sh key delete /v/b/k", "sh bucket delete -r --yes /v/b", "sh volume delete /v", "sh snapshot delete /v/b s"],
+    deletes: [
+      "fs -rm -r /d",
+      "sh key delete /v/b/k",
+      "sh bucket delete -r --yes /v/b",
+      "shell volume delete /v",
+      "sh snapshot delete /v/b s",
+    ],
     keeps: ["fs -ls /d", "sh volume list", "sh key put /v/b/delete f"],
     options: [
       ["--config", "c"],
@@ -153,7 +159,9 @@ const PROGRAMS: Readonly<Record<string, Documented>> = {
       "snap delete k",
       "manifest rm i",
       "blob delete i",
-      "content delete i",
+      "contents delete i",
+      "blob gc --delete=yes",
+      "snapshot gc --delete",
     ],
     keeps: ["snapshot list", "manifest list", "snapshot create delete", "policy show snapshot"],
     options: [
@@ -194,8 +202,23 @@ const PROGRAMS: Readonly<Record<string, Documented>> = {
   },
   // They have no global option with a value.
   zfs: {
-    deletes: ["destroy -r p/d", "rollback -r p/d@s", "receive -F p/d", "recv -uF p/d"],
-    keeps: ["list destroy", "snapshot p/destroy@s", "receive p/F", "receive -nF p/d"],
+    deletes: [
+      "destroy -r p/d",
+      "rollback -r p/d@s",
+      "receive -F p/d",
+      "recv -uF p/d",
+      "recv -xmountpoint -F p/d",
+      "receive -ocanmount=off -F p/d",
+    ],
+    keeps: [
+      "list destroy",
+      "snapshot p/destroy@s",
+      "receive p/F",
+      "receive -nF p/d",
+      "recv -Fn -xmountpoint p/d",
+      "recv -F -n p/d",
+      "recv -ocompression=Fast p/d",
+    ],
     options: [],
   },
   zpool: { deletes: ["destroy p", "labelclear -f d"], keeps: ["status destroy", "list"], options: [] },

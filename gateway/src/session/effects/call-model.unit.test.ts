@@ -210,6 +210,11 @@ describe("CallModel", () => {
     coming.resolve({ version: "v2", at: 5010 });
     assert.equal(await waiting, "v2");
     assert.equal(asked.length, 4);
+    // A clock that was set back makes nothing fresh that came before.
+    contexts.confirmSoon(Promise.resolve({ version: "v2", at: 5500 }));
+    await new Promise(setImmediate);
+    await use(5400);
+    assert.equal(asked.length, 5);
     for (const [soon, now] of [
       [{ version: "v2", at: 6000 }, 7000],
       [{ version: "v1", at: 8000 }, 8000],

@@ -127,7 +127,9 @@ async function runNative(
   const note = outcome.ok && outcome.note !== undefined ? { note: outcome.note } : {};
   const used = outcome.ok && outcome.used !== undefined ? { used: outcome.used } : {};
   // The gateway stores the entry while this session stores the result. Without its answer the next model call asks the gateway itself.
-  if (isOnlyReading) ports.confirmSoon(within(ports.after, CONFIRMED_MS, recorded, () => undefined));
+  // A run that was aborted meanwhile makes no next call.
+  if (isOnlyReading && isLastOpenCall(ports.state()?.run, callId))
+    ports.confirmSoon(within(ports.after, CONFIRMED_MS, recorded, () => undefined));
   ports.commit({ type: "ToolResult", callId, from: target, ...report, content, ...files, ...taint, ...note, ...used });
   // After the commit: the result does not need the entry.
   await recorded;
