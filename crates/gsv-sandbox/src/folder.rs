@@ -74,7 +74,7 @@ fn is_unclear(name: &OsStr) -> bool {
     let folds = |char: char| {
         matches!(
             char,
-            '\u{df}' | '\u{17f}' | '\u{1e9e}' | '\u{212a}' | '\u{fb00}'..='\u{fb06}'
+            '\u{df}' | '\u{131}' | '\u{17f}' | '\u{1e9e}' | '\u{212a}' | '\u{fb00}'..='\u{fb06}'
         )
     };
     let is_ignored = |char: char| {
@@ -117,6 +117,7 @@ mod tests {
         let has = |name: &str| Folder::of([(name.into(), Kind::Dir)]).has("objects");
         for name in [
             "object\u{17f}",
+            ".g\u{131}t",
             ".g\u{200c}it",
             "\u{212a}eys",
             "\u{fb01}le",

@@ -167,7 +167,9 @@ pub(crate) fn open_folder(dir: &Path) -> Result<Option<File>, Unseen> {
 pub(crate) fn list(opened: &File, dir: &Path, limit: usize) -> Result<Vec<(OsString, Kind)>, Unseen> {
     let unreadable = |errno: rustix::io::Errno| Unseen::Other(io::Error::from(errno).kind());
     let mut entries = Vec::new();
-    for entry in Dir::read_from(opened).map_err(unreadable)? {
+    // The folder itself is read: another opening of it would need the right to enter it, too.
+    let read = opened.try_clone().map_err(|error| Unseen::Other(error.kind()))?;
+    for entry in Dir::new(read).map_err(unreadable)? {
         if entries.len() >= limit {
             break;
         }
@@ -272,6 +274,22 @@ mod tests {
             assert_eq!(without_privileges(look), (Ok(0), Some(Kind::File), false, true));
         }
         set_mode(0o711);
+    }
+
+    #[test]
+    fn sb5_a_folder_that_can_be_read_and_not_entered_is_listed() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("folder");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join(".envrc"), "").unwrap();
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o444)).unwrap();
+        let look = || Disk.try_list(&folder, 9).map(|entries| entries.len());
+        assert_eq!(without_privileges(look), Ok(1));
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&folder, Some(65_534), Some(65_534)).unwrap();
+            assert_eq!(without_privileges(look), Ok(1));
+        }
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o711)).unwrap();
     }
 
     #[test]
