@@ -65,7 +65,7 @@ fn sb14_a_list_of_hosts_that_opens_the_gateway_is_warned_about() {
     if tier != "bubblewrap" {
         return;
     }
-    let port = machine.gateway.url().rsplit_once(':').unwrap().1.to_owned();
+    let port = machine.gateway.port;
     let workspace = machine.workspace();
     let sandbox = || {
         machine

