@@ -144,7 +144,7 @@ impl Failure {
         self.exit == Exit::Auth
     }
 
-    /// Whether the gateway has answered with it, so that it has not done what was asked for.
+    /// Whether the gateway has answered with it. Each such failure but `internal` says that it has not done what was asked for.
     pub fn is_answer(&self) -> bool {
         self.reason
             .as_deref()

@@ -7,7 +7,16 @@ use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
 
-const FOLDERS: [&str; 4] = ["cli/src", "crates", "gateway/src", "channels"];
+const FOLDERS: [&str; 5] = ["cli/src", "crates", "gateway/src", "channels", "protocol/src"];
+
+/// What is in front of the tests of a file. A module of tests in a file of its own ends nothing.
+fn product(text: &str) -> &str {
+    let tests = text.match_indices("#[cfg(test)]\nmod ").find(|(at, _)| {
+        let line = text[*at..].lines().nth(1).unwrap_or_default();
+        line.ends_with('{')
+    });
+    tests.map_or(text, |(at, _)| &text[..at])
+}
 
 /// The lines of the sources that have texts for people, each with its place.
 fn lines(folder: &Path, found: &mut Vec<(String, String)>) {
@@ -26,7 +35,7 @@ fn lines(folder: &Path, found: &mut Vec<(String, String)>) {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();
-        let product = text.split("#[cfg(test)]\nmod ").next().unwrap();
+        let product = product(&text);
         for (number, line) in product.lines().enumerate() {
             if !line.trim_start().starts_with(['*', '/']) {
                 found.push((format!("{}:{}", path.display(), number + 1), line.to_owned()));
@@ -85,6 +94,14 @@ fn ct15_every_text_names_commands_in_backquotes() {
         .map(|(place, line)| format!("{place}: {}", line.trim()))
         .collect();
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn ct15_only_the_tests_at_the_end_of_a_file_are_left_out() {
+    let declared = "mod a;\n#[cfg(test)]\nmod a_tests;\nfn main() {}\n";
+    assert_eq!(product(declared), declared);
+    let inline = format!("{declared}#[cfg(test)]\nmod tests {{\n}}\n");
+    assert_eq!(product(&inline), declared);
 }
 
 #[test]

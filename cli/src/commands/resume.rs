@@ -82,7 +82,8 @@ fn is_of_stop(failure: &Failure) -> bool {
 /// The failure of a resume whose copy has lost its mark and runs its channels. After a refusal of the gateway, this is a copy still.
 async fn not_resumed(context: &Context, exported: bool, failure: Failure) -> Outcome<Failure> {
     let layout = Layout::find()?;
-    if failure.is_answer() {
+    // After an error inside the gateway, it may have resumed.
+    if failure.is_answer() && !failure.is(&errors::INTERNAL) {
         start_stopped::set(&layout)?;
         if !matches!(reload(&layout).await, Ok(Reload::Done { .. })) {
             context.out.warn(&format!(

@@ -86,11 +86,7 @@ pub fn login(layout: &Layout, port: u16, ask: Ask) -> Outcome<(Bootstrap, Login)
         // The token may belong to another state folder, so it is kept in a backup.
         let had_token = config.get(Key::Token).is_some();
         let backup = had_token.then(|| config.back_up()).transpose()?.flatten();
-        // It belongs to the gateway whose address it was.
-        if config
-            .get(Key::Url)
-            .is_some_and(|stored| !is_here(layout, stored, &here))
-        {
+        if !is_nodes_gateway(&config, layout, &here) {
             config.unset(Key::NodeToken);
         }
         config.set(Key::Url, &here)?;
@@ -174,6 +170,14 @@ fn is_here(layout: &Layout, stored: &str, here: &str) -> bool {
     stored == here || ports::last_port(layout).is_some_and(|last| url(last) == stored)
 }
 
+/// Whether the stored node can belong to this gateway: the stored address is this one's, and the stored token is not another folder's, which
+/// had the same port before.
+fn is_nodes_gateway(config: &Config, layout: &Layout, here: &str) -> bool {
+    let is_others = |token| is_of_another(config, &folder(layout), token);
+    config.get(Key::Url).is_none_or(|stored| is_here(layout, stored, here))
+        && !config.get(Key::Token).is_some_and(is_others)
+}
+
 /// Whether it is the first token of another state folder.
 fn is_of_another(config: &Config, home: &Path, token: &str) -> bool {
     let logins = config.former_logins();
@@ -251,7 +255,7 @@ pub fn rejected(layout: &Layout, port: u16) -> Outcome<Login> {
     match Bootstrap::read(&layout.bootstrap())? {
         Some(bootstrap) => {
             let here = url(port);
-            let keeps_node = config.get(Key::Url).is_none_or(|stored| is_here(layout, stored, &here));
+            let keeps_node = is_nodes_gateway(&config, layout, &here);
             put_back(&mut config, layout, &bootstrap, &here, keeps_node)
         }
         None => Ok(Login::TokenLost),

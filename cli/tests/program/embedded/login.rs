@@ -278,6 +278,35 @@ fn bk25_a_gateway_takes_back_its_node_with_its_login() {
 }
 
 #[test]
+fn bk25_two_folders_that_use_one_port_in_turn_keep_their_nodes_apart() {
+    const NODE: &str = "gsv_node_abc_def";
+    let gateway = Embedded::new();
+    gateway.up().ok();
+    let path = gateway.home.config_file();
+    let has_node = || fs::read_to_string(&path).unwrap().contains(NODE);
+    let own = fs::read_to_string(&path).unwrap();
+    gateway
+        .home
+        .write_config(&format!("{own}\n[node]\nid = \"laptop\"\ntoken = \"{NODE}\"\n"));
+    let other = |args: &[&str]| {
+        let mut command = gateway.command();
+        command.args(args).env("GSV_HOME", gateway.home.root().join("other"));
+        finish(start(&mut command)).ok()
+    };
+    // Twice: with a new first token, and with the one that the other folder has then.
+    for _ in 0..2 {
+        gateway.gsv(&["down"]).ok();
+        other(&["up", "--port", &gateway.port.to_string()]);
+        assert!(!has_node());
+        other(&["down"]);
+        gateway.up().ok();
+        assert!(has_node());
+    }
+    let logins = fs::read_to_string(gateway.home.config_dir().join("logins.json")).unwrap();
+    assert_eq!(logins.matches(NODE).count(), 1, "{logins}");
+}
+
+#[test]
 fn bk25_a_gateway_takes_back_its_login_after_two_others_had_the_local_config() {
     let gateway = Embedded::new();
     gateway.up().ok();

@@ -23,6 +23,7 @@ const serve = (socket) => {
   });
 };
 const REFUSED = { ok: false, error: { code: 7, reason: "auth.forbidden", message: "No." } };
+const BROKEN = { ok: false, error: { code: 500, reason: "internal", message: "Broken." } };
 const DONE = { ok: true, payload: { ok: true, wasStopped: false, sessions: 0 } };
 const worker = {
   fetch(request, env) {
@@ -93,10 +94,15 @@ fn bk23_a_resume_whose_answer_is_lost_is_sent_again_and_sets_no_mark() {
 
 #[test]
 fn bk23_a_resume_with_an_unknown_end_sets_no_mark_and_says_what_to_do() {
-    // The second request is refused for a reason that says nothing about the first.
-    for answers in ["() => undefined", "(attempt) => (attempt === 1 ? undefined : REFUSED)"] {
+    for (answers, exit) in [
+        ("() => undefined", 4),
+        // The second request is refused for a reason that says nothing about the first.
+        ("(attempt) => (attempt === 1 ? undefined : REFUSED)", 4),
+        // It may have failed after it had resumed.
+        ("() => BROKEN", 70),
+    ] {
         let copy = Copy::new(answers);
-        let run = copy.resume().failed(4);
+        let run = copy.resume().failed(exit);
         assert!(
             run.stderr.contains("not known whether the gateway has resumed")
                 && run.stderr.contains("gsv resume` once more"),
