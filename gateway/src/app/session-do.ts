@@ -31,7 +31,7 @@ export class Session extends DurableObject<Env> implements SessionPort, MovableP
   /** Undefined before the first use and after the session was deleted. */
   #living: LivingSession | undefined;
 
-  /** The one way of all calls: they keep their order, also while the code is loaded. */
+  /** The one way of all calls: they begin in their order, also those that came while the code was loaded. */
   #with<T>(work: (living: LivingSession) => T | Promise<T>): Promise<T> {
     return this.#code().then(({ livingSession }) => {
       this.#living ??= livingSession(this.ctx, this.env);

@@ -222,6 +222,21 @@ describe("DispatchTool", () => {
     assert.deepEqual(await orderOf([open, { ...open, callId: "b" }], "read_private"), ["ToolResult"]);
     const away = await orderOf([open], "read_private", () => Promise.reject(new Error("away")));
     assert.deepEqual(away, ["version comes soon", "ToolResult", "version undefined"]);
+    // A run that was aborted meanwhile makes no next call.
+    const states = [{ calls: [open] }, { calls: [] }].map(
+      ({ calls }) => ({ ...thinking, run: { ...thinking.run, phase: "acting", calls } }) as unknown as State,
+    );
+    const aborted = bench(
+      () => Promise.resolve("sent"),
+      true,
+      () => Promise.resolve("v2"),
+    );
+    const reads = {
+      ...aborted.ports.native,
+      entries: [{ definition: { name: "gsv__ReadFile" }, policyClass: "read_private" } as ToolEntry],
+    };
+    await dispatchTool(native, flight(), { ...aborted.ports, state: () => states.shift(), native: reads });
+    assert.deepEqual(aborted.order, ["ToolResult"]);
     // A gateway that does not answer holds no result back.
     const held = Promise.withResolvers<string>();
     const b = bench(
